@@ -173,31 +173,34 @@ package enum GatewayBounds {
 
     /// The journal of notifications in the store.
     enum Journal {
-        /// A segment is committed when it has this many bytes, or after this time. With nothing under way it is committed at
-        /// once if anything waits for it.
+        /// The length at which a segment is committed, in bytes. It is also committed after ``commitTime``. If an action
+        /// waits for it and the store is idle, it is committed immediately.
         static let segmentLength = 256 << 10
         static let commitTime: TimeAmount = .milliseconds(10)
-        /// The commits that the store may have without an answer.
+        /// The largest number of commits without an answer.
         static let underWay = 16
-        /// Without an answer for this time, the store is in trouble. A notification is released only while none has waited for
-        /// the store so long.
+        /// The time without an answer after which the store counts as in trouble. While a notification has waited for the
+        /// store this long, no other is released.
         static let patience: TimeAmount = .seconds(1)
-        /// How long the gateway reads on while nothing is stored. What it has read meanwhile, a kill would lose.
+        /// How long the gateway keeps reading while nothing is stored. If the process is killed, notifications from this
+        /// time are lost.
         static let outage: TimeAmount = .minutes(1)
-        /// The time between two tries while the store refuses.
+        /// The time between two tries while the store refuses commits.
         static let retry: TimeAmount = .seconds(1)
 
         /// How long a segment stays after its last job was answered. Its frames may be needed after a crash.
         static let lifetime = GatewayBounds.crashLifetime
-        /// The oldest segments are written anew when fewer than one job in so many is unanswered.
+        /// The oldest segments are written again if less than one job in this number is unanswered.
         static let sparseness = 8
-        /// With more bytes than this, segments go although an open episode needs them: after a kill its copies are doubles.
+        /// The length of all segments above which segments are dropped even if an open episode needs them. After a kill,
+        /// copies of the dropped frames are delivered twice.
         static let pinnedLength = 1 << 30
         static let sweep: TimeAmount = .seconds(1)
-        /// Everything after the notification that an error response names was read within this time:
-        /// ``GatewayBounds/age`` and ``GatewayBounds/journal``, rounded up.
+        /// The age of the oldest frame that an episode may need. All frames after the one that an error response names were
+        /// read within this time. It is the sum of ``FerryBinary/GatewayBounds/age`` and
+        /// ``FerryBinary/GatewayBounds/journal``, rounded up.
         static let episodeAge: TimeAmount = .seconds(4)
-        /// The age in seconds of the frames that a client may send again after a crash.
+        /// The age up to which a client may send frames again after a crash, in seconds.
         static let crashAge = GatewayBounds.crashLifetime.nanoseconds / 1_000_000_000
     }
 }

@@ -1,13 +1,13 @@
 internal import DequeModule
 
-/// The topics with which APNs took notifications, for the tokens of clients with several topics. The next push to such
-/// a token begins with its topic.
+/// The topic that APNs accepted for each token of a client with several topics. The next push to the token tries this
+/// topic first.
 ///
-/// Bounded: the oldest goes first, and is found out again.
+/// The number is bounded: the oldest token is dropped first, and its topic is then found again by trying.
 struct TokenTopics: Sendable {
     struct Key: Hashable, Sendable {
         var identity: Int
-        /// A copy: a slice would keep the payload.
+        /// The bytes are copied, because a slice would keep the whole payload in memory.
         var token: [UInt8]
     }
 
@@ -15,10 +15,10 @@ struct TokenTopics: Sendable {
     private var topics: [Key: Int] = [:]
     private var order: Deque<Key> = []
 
-    /// - Parameter limit: the most tokens that it remembers.
+    /// - Parameter limit: the largest number of remembered tokens.
     init(limit: Int = 1_000_000) { self.limit = limit }
 
-    /// The place of the token's topic among those of the client; nil: it is not known.
+    /// The place of the token's topic among the client's topics; nil if it is not known.
     subscript(key: Key) -> Int? { self.topics[key] }
 
     mutating func remember(_ topic: Int, for key: Key) {

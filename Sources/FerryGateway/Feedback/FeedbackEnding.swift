@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// Decides when the end of a feedback list follows its rows. No I/O.
+/// The decision when the end of a feedback list is sent after its rows. Without I/O.
 ///
 /// ```
 ///             rows are with    ┌────────────────┐ the reader's   ┌─────────┐ time
@@ -8,8 +8,9 @@ internal import NIOCore
 ///                              └────────────────┘───────────────▶└─────────┘
 /// ```
 ///
-/// Libraries in Go drop the last row if they read the end together with it. So the end is a write of its own, after a pause
-/// in which the reader takes its rows out of its system. A reader with many rows may write each into a database meanwhile.
+/// Libraries in Go drop the last row if they read it together with the end. So the end is a write of its own, after a
+/// pause in which the reader takes its rows from its system. A reader with many rows may write each to a database in
+/// that time.
 struct FeedbackEnding {
     private enum State {
         case writing
@@ -18,17 +19,18 @@ struct FeedbackEnding {
         case ended
     }
 
-    /// The pause after the last acknowledgement; a round trip is added. An error response waits as long for its end.
+    /// The pause after the last acknowledgement, without the round trip that is added. A reader of an error response
+    /// gets the same pause before the end.
     static let pause: TimeAmount = .milliseconds(200)
     static let pauseOfRow: TimeAmount = .milliseconds(5)
     static let longestPause: TimeAmount = .seconds(5)
-    /// The time between two looks at the acknowledgements.
+    /// The time between two checks of the acknowledgements.
     static let look: TimeAmount = .milliseconds(50)
 
-    /// The work of the owner.
+    /// The work that the owner must do.
     enum Action: Hashable {
         case none
-        /// Look at the acknowledgements at this time, and call ``looked(_:roundTrip:now:)``.
+        /// Check the acknowledgements at this time, and call ``looked(_:roundTrip:now:)``.
         case look(at: NIODeadline)
         /// Call ``timePassed(now:)`` at this time.
         case wait(until: NIODeadline)
@@ -39,19 +41,21 @@ struct FeedbackEnding {
     private let pause: TimeAmount
     private var state = State.writing
 
-    /// - Parameter rows: how many rows the reader gets.
+    /// - Parameter rows: the number of rows that the reader gets.
     init(rows: Int) {
         let ofRows = Self.pauseOfRow * Int(min(rows, 1000))
         self.pause = min(Self.pause + ofRows, Self.longestPause)
     }
 
-    /// Notes that the system has every row.
+    /// Notes that all rows were given to the system.
     mutating func written(now: NIODeadline) -> Action {
         guard case .writing = self.state else { return .none }
         self.state = .unacknowledged
         return .look(at: now)
     }
 
+    /// Notes a check of the acknowledgements.
+    ///
     /// - Parameter hasEverything: whether the reader's system has acknowledged every byte.
     mutating func looked(_ hasEverything: Bool, roundTrip: TimeAmount, now: NIODeadline) -> Action {
         guard case .unacknowledged = self.state else { return .none }

@@ -1,6 +1,7 @@
 internal import FerryCore
 
-/// A row of ``StoreTable/feedback``: under the length (1), the name of the client and the token, APNs' time (4), big-endian.
+/// A row of ``StoreTable/feedback``. The key is the length of the client's name (1), the name and the token. The value
+/// is APNs' time (4), big-endian.
 extension FeedbackRows.Change {
     func row(identities: [String]) -> StoreChange {
         StoreChange(
@@ -10,7 +11,7 @@ extension FeedbackRows.Change {
         )
     }
 
-    /// Returns nil for a row of a client that the configuration does not name, or of another form.
+    /// Returns nil if the configuration does not name the client, or if the row has another form.
     init?(_ row: StoreRow, identities: [String: Int]) {
         guard let (name, token) = StoreTable.client(ofKey: row.key), let identity = identities[name],
             row.value.count == 4

@@ -1,7 +1,8 @@
 internal import DequeModule
 package import NIOCore
 
-/// The devices that lost the app, for each client stack, until a reader of the feedback service has got them.
+/// The devices that removed the app, for each client. A device stays until a reader of the feedback service has
+/// received it.
 ///
 /// ```
 ///           ┌────────┐  claim   ┌─────────┐ read to the end
@@ -11,7 +12,7 @@ package import NIOCore
 ///                └──────────────────────────┘
 /// ```
 package struct FeedbackRows: Sendable {
-    /// The rows that one reader has, until it has read all of them.
+    /// The rows that were given to one reader. They count as read when the reader has received all of them.
     package struct Claim: Hashable, Sendable {
         package let id: UInt64
         package let rows: [Row]
@@ -19,7 +20,7 @@ package struct FeedbackRows: Sendable {
 
     package struct Row: Hashable, Sendable {
         package let token: [UInt8]
-        /// UNIX seconds: when APNs found that the app is gone.
+        /// When APNs found that the app was removed, in UNIX seconds.
         package let since: UInt32
     }
 
@@ -29,9 +30,9 @@ package struct FeedbackRows: Sendable {
         var until: NIODeadline
     }
 
-    /// The rows of one client stack. A list of a million tokens is some hundred megabytes.
+    /// The largest number of rows for one client. A million tokens take some hundred megabytes.
     package static let limit = 1_000_000
-    /// How long a reader may take before its rows are listed again.
+    /// How long a reader may take. After that its rows are listed again.
     package static let claimTime: TimeAmount = .minutes(1)
 
     private var listed: [Int: [[UInt8]: UInt32]] = [:]
@@ -39,22 +40,22 @@ package struct FeedbackRows: Sendable {
     private var claims: [UInt64: Claimed] = [:]
     private var lastClaim: UInt64 = 0
 
-    /// Whether ``takeChanges()`` has anything to say.
+    /// Whether ``takeChanges()`` returns changes, because a store keeps the rows.
     private let isKept: Bool
     private var changes: [Change] = []
 
-    /// A change that a store has to make.
+    /// A change that the store must make.
     struct Change: Hashable, Sendable {
         var identity: Int
         var token: [UInt8]
-        /// Nil: the row is gone.
+        /// The new time; nil if the row is removed.
         var since: UInt32?
     }
 
-    /// - Parameter isKept: whether a store keeps the rows, too.
+    /// - Parameter isKept: whether a store also keeps the rows.
     package init(isKept: Bool = false) { self.isKept = isKept }
 
-    /// Removes and returns the changes for the store. What a reader has claimed stays there until it is read.
+    /// Removes and returns the changes for the store. Claimed rows stay in the store until they are read.
     mutating func takeChanges() -> [Change] {
         defer { self.changes = [] }
         return self.changes
@@ -64,7 +65,7 @@ package struct FeedbackRows: Sendable {
         if self.isKept { self.changes.append(Change(identity: identity, token: token, since: since)) }
     }
 
-    /// Lists a row that the store had.
+    /// Lists a row that came from the store.
     mutating func restore(_ row: Row, of identity: Int) {
         self.insert(row, of: identity)
         self.changes = []
@@ -80,7 +81,7 @@ package struct FeedbackRows: Sendable {
     private mutating func insert(_ row: Row, of identity: Int) {
         guard self.listed[identity, default: [:]].updateValue(row.since, forKey: row.token) == nil else { return }
         self.order[identity, default: []].append(row.token)
-        // Removed tokens stay in the order, so that it is longer than the table.
+        // A removed token stays in the order, so the order can be longer than the table.
         while self.listed[identity, default: [:]].count > Self.limit
             || self.order[identity, default: []].count > 2 * Self.limit, let oldest = self.order[identity]?.popFirst()
         {
@@ -88,13 +89,13 @@ package struct FeedbackRows: Sendable {
         }
     }
 
-    /// Removes the row of a token to which APNs has delivered since.
+    /// Removes the row of a token because APNs has delivered to it since.
     mutating func remove(_ token: ArraySlice<UInt8>, of identity: Int) {
         guard self.listed[identity]?.removeValue(forKey: Array(token)) != nil else { return }
         self.note(identity, Array(token), nil)
     }
 
-    /// Hands out everything that is listed.
+    /// Gives all listed rows to a reader.
     package mutating func claim(_ identity: Int, now: NIODeadline) -> Claim {
         self.returnOverdue(now: now)
         var table = self.listed.removeValue(forKey: identity) ?? [:]
@@ -108,14 +109,15 @@ package struct FeedbackRows: Sendable {
         return Claim(id: self.lastClaim, rows: rows)
     }
 
-    /// Notes that the reader has read everything. Too late for rows that are listed again: they come twice.
+    /// Notes that the reader has received all rows. If they were listed again before, this is too late, and the next
+    /// reader gets them a second time.
     package mutating func read(_ claim: Claim) {
         guard let claimed = self.claims.removeValue(forKey: claim.id) else { return }
-        // A token may have been lost again meanwhile.
+        // Meanwhile the token may have been listed again. Then the store keeps the new row.
         for row in claimed.rows { self.note(claimed.identity, row.token, self.listed[claimed.identity]?[row.token]) }
     }
 
-    /// Lists the rows again: the reader has gone.
+    /// Lists the rows again, because the reader has gone.
     package mutating func giveBack(_ claim: Claim) {
         guard let claimed = self.claims.removeValue(forKey: claim.id) else { return }
         for row in claimed.rows { self.insert(row, of: claimed.identity) }

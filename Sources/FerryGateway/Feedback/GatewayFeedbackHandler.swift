@@ -11,19 +11,19 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The end of a feedback connection's pipeline: writes the client's rows, ends them with close_notify after a pause, as
-/// ``FeedbackEnding`` says, and closes when the client has ended its side.
+/// The last handler of a feedback connection. It writes the client's rows, and then close_notify after a pause, as
+/// ``FeedbackEnding`` says. It closes when the client has ended its side.
 ///
-/// The rows are gone only when the client has ended its side, with close_notify or by closing its socket, its system has
-/// acknowledged every byte, and no reset has come. A reset comes when a program closes a socket that it has not read to the
-/// end.
+/// The rows are removed only under three conditions: the client has ended its side, with close_notify or by closing its
+/// socket; its system has acknowledged every byte; and no reset has come. A program that closes a socket without
+/// reading all of it sends a reset.
 final class GatewayFeedbackHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     private enum State {
         case handshaking
-        /// The handshake is over, or the place was given to another client. A later error is not named.
+        /// The handshake is over, or the connection was closed for another one. A later error is not reported.
         case known
     }
 
@@ -37,7 +37,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     private var ending = FeedbackEnding(rows: 0)
     private var timer: Scheduled<Void>?
     private var deadline: Scheduled<Void>?
-    /// The address of the reader. A socket that the reader has reset does not know it any more.
+    /// The address of the reader. It is kept, because the socket no longer knows it after a reset.
     private var peer: String?
 
     init(driver: GatewayDriver, clients: GatewayClients, strangers: Strangers, tls: TLSHandler) {
@@ -53,10 +53,10 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         context.fireChannelActive()
     }
 
-    /// Gives the place to another client. The list of this one stays, or was empty.
+    /// Closes the connection, so that another can take its place. The rows of this client stay listed.
     private func makeRoom(_ context: ChannelHandlerContext) {
         self.driver.refused(self.address(context), GatewayDriver.tookPlace)
-        // The error of TLS that follows would name a check, which it is not.
+        // The TLS error that follows the close is not reported. It would look like a check of the port.
         self.state = .known
         SocketHandler.close(context.channel)
     }
@@ -76,7 +76,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         self.place.begin(.silent) { self.makeRoom(context) }
         self.driver.claimFeedback(of: identity, for: self.address(context)) { claim in
             guard let claim else { return context.close(promise: nil) }
-            // A reader that has gone meanwhile gets nothing.
+            // The reader has gone meanwhile, so the rows are listed again.
             guard context.channel.isActive else { return self.driver.giveFeedbackBack(claim) }
             self.claim = claim
             self.write(claim, context)
@@ -93,7 +93,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         if claim.rows.isEmpty {
             self.sendEnd(context)
         } else {
-            // A reader of rows has a deadline of its own.
+            // A reader that gets rows has a deadline of its own, so this wait ends here.
             self.place.end()
             context.writeAndFlush(self.wrapOutboundOut(bytes)).assumeIsolated().whenSuccess {
                 self.isWritten = true
@@ -130,13 +130,13 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         }
     }
 
-    /// Sends close_notify, and keeps the socket's output open: after both ends, the system does not tell what was
-    /// acknowledged.
+    /// Sends close_notify, but keeps the socket's output open. After both ends are closed, the system no longer tells
+    /// which bytes were acknowledged.
     private func sendEnd(_ context: ChannelHandlerContext) {
         context.triggerUserOutboundEvent(TLSHandler.OutboundEvent.closeNotify, promise: nil)
     }
 
-    /// The protocol has nothing to read here.
+    /// Drops the bytes, because a reader has nothing to say in this protocol.
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
 
     private func end(_ context: ChannelHandlerContext) {
@@ -152,12 +152,12 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         self.place.end()
         self.timer?.cancel()
         self.deadline?.cancel()
-        // Does nothing for a list that was read.
+        // If the list was read, this has no effect.
         if let claim { self.driver.giveFeedbackBack(claim) }
         context.fireChannelInactive()
     }
 
-    /// Says who was refused. After an error, TLS and the channel close by themselves.
+    /// Reports who was refused. TLS and the channel close by themselves after an error.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let certificate = self.clients.takeRefused()
         guard case .handshaking = self.state, let error = error as? TLSError else { return }

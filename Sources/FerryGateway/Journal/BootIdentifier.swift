@@ -1,19 +1,20 @@
-/// The name of one run of the operating system, from its start to its end. Within one run, the monotonic clocks of two
-/// processes are one clock, which nobody sets back.
+/// The name of one run of the operating system, from boot to shutdown. Within one run, the monotonic clocks of two
+/// processes are the same clock, and nobody can set it back.
 package struct BootIdentifier: Hashable, Sendable {
     package static let length = 16
 
-    /// ``length`` bytes.
+    /// The identifier, with ``length`` bytes.
     package let bytes: [UInt8]
 
-    /// Returns nil for another number of bytes.
+    /// Returns nil if the number of bytes is not ``length``.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.length else { return nil }
         self.bytes = bytes
     }
 
-    /// - Parameter text: 32 hexadecimal digits, with hyphens between them or without, as Linux gives it. Nil for anything
-    ///   else.
+    /// Returns nil if the text has another form.
+    ///
+    /// - Parameter text: 32 hexadecimal digits as Linux has them, with or without hyphens.
     package init?(_ text: String) {
         let digits = text.filter { $0 != "-" && !$0.isWhitespace }
         guard digits.utf8.count == 2 * Self.length else { return nil }
@@ -28,11 +29,11 @@ package struct BootIdentifier: Hashable, Sendable {
     }
 }
 
-/// When a segment of the journal was closed.
+/// The time at which a segment of the journal was closed.
 struct SegmentTime: Hashable {
-    /// Nil: the system does not say.
+    /// The run of the operating system; nil if the system does not tell it.
     var boot: BootIdentifier?
-    /// Milliseconds of the monotonic clock of that boot.
+    /// The monotonic clock of that run, in milliseconds.
     var milliseconds: UInt64
     var epochSeconds: UInt32
 }

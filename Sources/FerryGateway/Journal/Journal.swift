@@ -3,7 +3,7 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// The journal of a gateway, without I/O: records go in, commits for the store come out.
+/// The journal of a gateway, without I/O. Records go in, and commits for the store come out.
 ///
 /// ```
 ///   records ──▶ open segment ──▶ waiting ──▶ under way ──▶ durable
@@ -11,7 +11,7 @@ internal import NIOCore
 ///                                   └─ refused ──┘
 /// ```
 ///
-/// What has to be on disk before which byte:
+/// Some records must be on disk before certain bytes are sent:
 /// * a notification before it goes to the upstream;
 /// * the row of the feedback list before the notification counts as accepted;
 /// * an episode before the first of the six bytes that open it.
@@ -20,7 +20,7 @@ internal import NIOCore
 package struct Journal {
     private struct Pending {
         var commit: StoreCommit
-        /// When its first record came.
+        /// When the first record came.
         var openedAt: NIODeadline
         var isSent = false
         var isStored = false
@@ -30,14 +30,14 @@ package struct Journal {
         case good
         /// The store does not answer.
         case silent
-        /// The store refuses. The next try is at that time.
+        /// The store refuses commits. The next try is at this time.
         case refused(retryAt: NIODeadline)
-        /// Another process has the store.
+        /// Another process has taken the store.
         case fenced
     }
 
     let epoch: UInt64
-    /// The names of the identities, by their numbers.
+    /// The names of the identities, by number.
     private let identities: [String]
     private let boot: BootIdentifier?
     private let checksum: Segment.Checksum
@@ -47,19 +47,19 @@ package struct Journal {
     private(set) var number: UInt64
     private var buffer = Segment.begin(capacity: GatewayBounds.Journal.segmentLength + 16_384)
     private var entry: SegmentTable.Entry?
-    /// The connections that the open segment has named.
+    /// The connections that the open segment has identified with a `client` record.
     private var named: Set<ConnectionID> = []
     private var changes: [StoreChange] = []
     private var drops: [UInt64] = []
-    /// Whether something waits for the open segment.
+    /// Whether an action waits for the open segment.
     private var isAwaited = false
-    /// When the first record of the open segment came; nil: it is empty.
+    /// When the first record of the open segment came; nil if the segment is empty.
     private var openedAt: NIODeadline?
 
     private var pending: Deque<Pending> = []
-    /// When the store answered last, or got a commit after it had answered all.
+    /// When the store last answered. If it had answered everything, the time of the next commit to it.
     private var heardAt = NIODeadline.distantPast
-    /// Every segment up to this one is durable.
+    /// The number up to which all segments are durable.
     private(set) var durable: UInt64
     var segments = SegmentTable()
     private var sweepAt: NIODeadline?
@@ -68,13 +68,13 @@ package struct Journal {
     /// The epochs whose numbers fit into 64 bits.
     static let epochs: Range<UInt64> = 1..<1 << 24
 
-    /// The first number of an epoch: for segments, connections and jobs. None is ever used twice.
+    /// The first number that an epoch uses for segments, connections and jobs. No number is used in two epochs.
     static func firstNumber(of epoch: UInt64) -> UInt64 { epoch << 40 }
 
     /// - Parameters:
-    ///   - identities: the names of the identities, by their numbers. They are written to disk.
-    ///   - boot: of this machine; nil: it is not known.
-    ///   - checksum: a keyed hash, with the key of the store.
+    ///   - identities: the names of the identities, by number. They are written to disk.
+    ///   - boot: the present run of this machine; nil if it is not known.
+    ///   - checksum: a hash with the key of the store.
     package init(
         epoch: UInt64,
         identities: [String],
@@ -91,7 +91,7 @@ package struct Journal {
 
     // MARK: Records
 
-    /// Notes a notification. It may go to the upstream when ``number`` is durable.
+    /// Notes a notification. It may go to the upstream once ``number`` is durable.
     mutating func read(_ job: inout Job, as id: JobID, now: Moment) {
         self.name(job.first.connection, job.scope, now: now)
         self.buffer.write(read: job, as: id)
@@ -108,7 +108,7 @@ package struct Journal {
         self.buffer.write(copy: reader, of: follower, readAt: now.epochSeconds)
     }
 
-    /// Notes the last answer to a job that was in this segment.
+    /// Notes the last answer to a job that was read in this segment.
     mutating func answered(_ id: JobID, _ fate: JobFate, in segment: UInt64, now: Moment) {
         self.begin(now: now)
         self.buffer.write(answered: id, fate)
@@ -119,13 +119,13 @@ package struct Journal {
         }
     }
 
-    /// Notes that a job may have arrived, and goes out once more.
+    /// Notes that a job may have arrived and is sent once more.
     mutating func doubted(_ id: JobID, now: Moment) {
         self.begin(now: now)
         self.buffer.write(doubted: id)
     }
 
-    /// Notes that an error response is about to be written. It may be when ``number`` is durable.
+    /// Notes that an error response is about to be written. It may be written once ``number`` is durable.
     mutating func told(_ episode: EpisodeID, _ job: JobID?, _ scope: ReplayScope, now: Moment) {
         self.name(episode.connection, scope, now: now)
         self.buffer.write(told: episode, job)
@@ -134,14 +134,14 @@ package struct Journal {
     }
 
     mutating func over(_ episode: EpisodeID, now: Moment) {
-        // The episodes of a crash have no record.
+        // An episode that began with a crash has no record.
         guard episode.sequence != .max else { return }
         self.begin(now: now)
         self.buffer.write(over: episode)
         self.segments.over(episode)
     }
 
-    /// Notes that an error response of ``told(_:_:_:now:)`` was not written.
+    /// Notes that the error response of ``told(_:_:_:now:)`` was not written.
     mutating func untold(_ episode: EpisodeID, now: Moment) {
         self.begin(now: now)
         self.buffer.write(untold: episode)
@@ -154,27 +154,27 @@ package struct Journal {
         self.segments.closed(id, at: self.number)
     }
 
-    /// Notes a change of a row. It is made when ``number`` is durable.
+    /// Notes a change of a row. The change holds once ``number`` is durable.
     mutating func change(_ change: FeedbackRows.Change, now: Moment) {
         self.begin(now: now)
         self.changes.append(change.row(identities: self.identities))
         self.isAwaited = true
     }
 
-    /// Notes changes of rows. No action waits for their commit.
+    /// Notes changes of rows for whose commit no action waits.
     mutating func change(_ changes: [StoreChange], now: Moment) {
         guard !changes.isEmpty else { return }
         self.begin(now: now)
         self.changes += changes
     }
 
-    /// Notes what a client does after error responses.
+    /// Notes a client's habit: its reaction to error responses.
     mutating func learned(_ habit: ClientHabit, now: Moment) {
         self.begin(now: now)
         self.changes.append(habit.row(identities: self.identities))
     }
 
-    /// Removes the row of a client that is forgotten.
+    /// Removes the row of a client that is no longer remembered.
     mutating func forget(_ scope: ReplayScope, now: Moment) {
         self.begin(now: now)
         self.changes.append(
@@ -182,13 +182,13 @@ package struct Journal {
         )
     }
 
-    /// Removes a row that an earlier process left.
+    /// Removes a row of an earlier process.
     mutating func forget(_ row: StoreRow, in table: StoreTable, now: Moment) {
         self.begin(now: now)
         self.changes.append(StoreChange(table, key: row.key, value: nil))
     }
 
-    /// Writes an unanswered job of an older segment anew.
+    /// Writes an unanswered job of an older segment again, so that the older segment can be dropped.
     mutating func carry(_ job: inout Job, as id: JobID, now: Moment) {
         self.name(job.first.connection, job.scope, now: now)
         self.buffer.write(read: job, as: id)
@@ -215,7 +215,7 @@ package struct Journal {
 
     // MARK: Commits
 
-    /// Whether the store keeps up, so that what was read a while ago is durable, and if not, whether it may soon.
+    /// The room for new notifications: whether the store keeps up, and if not, whether it may recover soon.
     func spool(now: NIODeadline) -> GatewayConnection.Spool {
         let waiting = (self.pending.first?.openedAt ?? self.openedAt).map { now - $0 } ?? .zero
         switch self.state {
@@ -227,21 +227,21 @@ package struct Journal {
 
     var isFenced: Bool { if case .fenced = self.state { true } else { false } }
 
-    /// Whether nothing waits to be written, or the store takes nothing.
+    /// Whether the work with the store is over: nothing waits, or the store accepts nothing.
     var isOver: Bool { if case .good = self.state { self.isIdle } else { true } }
 
-    /// Whether nothing waits to be written.
+    /// Whether no record waits to be durable.
     var isIdle: Bool { self.openedAt == nil && self.pending.isEmpty }
 
-    /// The length of the open segment.
+    /// The length of the open segment in bytes.
     var openLength: Int { self.buffer.readableBytes }
 
-    /// Looks soon which of the segments of an earlier process are needed no more.
+    /// Schedules the check of the segments that an earlier process left.
     mutating func restored(now: NIODeadline) {
         if !self.segments.isEmpty { self.sweepAt = now + GatewayBounds.Journal.sweep }
     }
 
-    /// Ends the open segment, however short it is.
+    /// Closes the open segment, even a short one.
     mutating func seal(now: Moment) {
         if let openedAt { self.seal(openedAt, now: now) }
     }
@@ -296,7 +296,7 @@ package struct Journal {
 
     private static let header = Segment.begin(capacity: Segment.headerLength)
 
-    /// Takes the answer of the store to a commit. Returns whether ``durable`` has moved.
+    /// Takes the store's answer to a commit. Returns whether ``durable`` has moved.
     mutating func answered(_ number: UInt64, _ answer: StoreAnswer, now: NIODeadline) -> Bool {
         guard let index = self.pending.firstIndex(where: { $0.commit.segment.number == number }) else { return false }
         self.heardAt = now
@@ -357,7 +357,7 @@ package struct Journal {
         return next == .distantFuture ? nil : next
     }
 
-    /// Notes what has waited for too long. Returns the segments whose unanswered jobs are to be carried.
+    /// Notes waits that have become too long. Returns the segments whose unanswered jobs must be written again.
     mutating func timePassed(now: NIODeadline) -> [SegmentTable.Entry] {
         if case .good = self.state, !self.pending.isEmpty, self.heardAt + GatewayBounds.Journal.patience <= now {
             self.state = .silent

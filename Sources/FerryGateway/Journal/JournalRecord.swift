@@ -17,14 +17,15 @@ internal import NIOCore
 ///   kind 10, read         as kind 3, without an identifier
 /// ```
 ///
-/// The numbers of kinds are written to disk: never change one.
+/// The numbers of the kinds are on disk, so never change one.
 enum JournalRecord: Hashable {
-    /// Who a connection belongs to. It comes before the first other record of the connection in each segment, so that a
-    /// segment can be read without those before it.
+    /// The owner of a connection. In each segment, this record comes before all others of the connection. So a segment
+    /// can be read without the segments before it.
     case client(ConnectionID, identity: String, address: [UInt8])
     /// The connection has ended.
     case closed(ConnectionID)
-    /// A notification that is forwarded. `readAt` is in UNIX seconds. `isNamed`: it has an identifier.
+    /// A notification that is forwarded. `readAt` is in UNIX seconds. `isNamed` says whether the notification has an
+    /// identifier.
     case read(
         Reader,
         JobID,
@@ -35,17 +36,17 @@ enum JournalRecord: Hashable {
         token: ArraySlice<UInt8>,
         payload: ArraySlice<UInt8>
     )
-    /// A notification that was swallowed as a copy of the job's.
+    /// A notification that is not forwarded, because it is a copy of the job's.
     case copy(Reader, JobID, readAt: UInt32, ReplayKey, isConstant: Bool)
     /// The last answer to a job.
     case answered(JobID, JobFate)
-    /// An error response may have been written, which named the job.
+    /// The error response that opens the episode may have been written. The job is the one that it named.
     case told(EpisodeID, JobID?)
-    /// No copies are expected any more.
+    /// The episode is over: no more copies are expected.
     case over(EpisodeID)
     /// The error response was not written, and will not be.
     case untold(EpisodeID)
-    /// The job may have arrived, and goes out once more.
+    /// The job may have arrived, and is sent once more.
     case doubted(JobID)
 
     typealias Reader = Job.Reader
@@ -104,7 +105,7 @@ extension ByteBuffer {
 // MARK: Reading
 
 extension ByteBuffer {
-    /// Reads the next record; nil: the bytes are none.
+    /// Reads the next record; nil if the bytes are not a record.
     mutating func readRecord() -> JournalRecord? {
         switch self.readInteger(as: UInt8.self) {
         case 1:

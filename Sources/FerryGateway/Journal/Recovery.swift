@@ -3,13 +3,14 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// What the segments of a store say about the time before: which notifications have no answer, and which copies may come.
+/// The state that the segments of a store describe: notifications without an answer, and copies that clients may still
+/// send.
 ///
-/// A notification without an answer may have arrived; it goes out once more, with the same `apns-id`. A client that was
+/// A notification without an answer may have arrived. It is sent once more with the same `apns-id`. A client that was
 /// told of a rejection may still send its followers again. A client whose connection was open at the kill may send its
-/// last notifications again. A rejection that nothing has told is left for the next push to the token.
+/// last notifications again. A rejection that no error response has named waits for the next push to the token.
 package struct Recovery {
-    /// A client's notification that has no answer.
+    /// A notification of a client without an answer.
     struct Unanswered {
         var reader: Job.Reader
         var client: Client
@@ -17,14 +18,14 @@ package struct Recovery {
         var payload: ArraySlice<UInt8>
         var expiration: UInt32
         var priority: UInt8
-        /// By the clock of that time, which may have been set back since then.
+        /// When the notification was read, by the clock of that time. That clock may have been set back since.
         var readAt: UInt32
-        /// The same by the clock of today.
+        /// The same time by the present clock.
         var time: Int64
         var segment: UInt64
-        /// Whether it has an identifier.
+        /// Whether the notification has an identifier.
         var isNamed: Bool
-        /// The number of times that it went out and may have arrived.
+        /// The number of times that the notification was sent and may have arrived.
         var doubts = 0
     }
 
@@ -39,7 +40,7 @@ package struct Recovery {
         var kind: EpisodeKind
         var client: Client
         var followers: [Follower]
-        /// When its connection was last heard, in UNIX seconds by the clock of today.
+        /// When the connection was last heard, in UNIX seconds by the present clock.
         var heardAt: Int64
     }
 
@@ -54,7 +55,7 @@ package struct Recovery {
         var job: JobID
         var key: ReplayKey
         var isConstant: Bool
-        /// UNIX seconds by the clock of today.
+        /// The time in UNIX seconds, by the present clock.
         var time: Int64
     }
 
@@ -63,7 +64,7 @@ package struct Recovery {
         /// The notifications of the last seconds.
         var frames: Deque<Frame> = []
         var isClosed = false
-        /// The notification that an error response may have named.
+        /// The episode whose error response may have been written on the connection.
         var told: EpisodeID?
         var heardAt: Int64 = 0
     }
@@ -73,48 +74,48 @@ package struct Recovery {
         var frames: [Frame] = []
     }
 
-    /// Returns the hash by which copies of this identity's notification are found.
+    /// Returns the hash by which copies of a notification of this identity are found.
     typealias MakeKey = (_ identity: String, _ token: ArraySlice<UInt8>, _ payload: ArraySlice<UInt8>) -> ReplayKey
 
     private let makeKey: MakeKey
     private var connections: [ConnectionID: Connection] = [:]
     private(set) var unanswered: [JobID: Unanswered] = [:]
     private var rejected: [JobID: Rejected] = [:]
-    /// The jobs that error responses may have named.
+    /// The jobs that error responses may have named, by episode.
     private var told: [EpisodeID: JobID] = [:]
     private var open: [EpisodeID: Open] = [:]
-    /// The episode that has each job as a follower.
+    /// The episode in which each job is a follower.
     private var episodes: [JobID: EpisodeID] = [:]
-    /// The jobs of each segment.
+    /// The number of jobs and the length of each segment.
     private var counts: [(number: UInt64, count: Int, length: Int)] = []
-    /// The time of the last notification, in UNIX seconds by the clock of today.
+    /// The time of the last notification, in UNIX seconds by the present clock.
     private var lastTime: Int64 = 0
     private let now: Moment
     private let boot: BootIdentifier?
 
-    /// - Parameter boot: of this machine; nil: it is not known.
+    /// - Parameter boot: the present run of this machine; nil if it is not known.
     init(now: Moment, boot: BootIdentifier?, makeKey: @escaping MakeKey) {
         self.now = now
         self.boot = boot
         self.makeKey = makeKey
     }
 
-    /// The time of a record by the clock of today. In the same boot the monotonic clock tells it: the wall clock may have been
-    /// set in between. Otherwise the wall clock tells it, and a time to come counts as now.
+    /// The time of a record by the present clock. Within the same boot, the monotonic clock gives it, because the wall
+    /// clock may have been set in between. Otherwise the wall clock gives it, and a time in the future counts as now.
     private func time(_ readAt: UInt32, in segment: SegmentTime?) -> Int64 {
         let present = Int64(self.now.epochSeconds)
         let milliseconds = self.now.monotonic.uptimeNanoseconds / 1_000_000
         guard let segment, let boot, segment.boot == boot, segment.milliseconds <= milliseconds else {
             return min(Int64(readAt), present)
         }
-        // A record that was written anew is older than its segment.
+        // A record that was written again is older than its segment.
         let age = max(Int64(segment.epochSeconds) - Int64(readAt), 0)
         return present - Int64((milliseconds - segment.milliseconds) / 1000) - age
     }
 
     // MARK: Reading
 
-    /// Takes the segments in order.
+    /// Reads the segments in order.
     mutating func read(_ segments: [StoredSegment], _ checksum: Segment.Checksum) throws(StoreError) {
         for segment in segments {
             self.counts.append((segment.number, 0, segment.bytes.count))
@@ -158,8 +159,8 @@ package struct Recovery {
                 on: reader.connection
             )
         case .copy(let reader, let job, let readAt, let key, let isConstant):
-            // The copy has come, so that no other is expected. It is a follower itself if another error response was told
-            // on its connection.
+            // The copy has arrived, so no other is expected. If another error response was told on its connection, the
+            // copy is also a follower of that one.
             let matched = self.episodes.removeValue(forKey: job)
             if let matched, self.connections[reader.connection]?.told == matched { return }
             let time = self.time(readAt, in: closedAt)
@@ -202,7 +203,7 @@ package struct Recovery {
             self.open[told]?.frames.append(frame)
             return
         }
-        // Older ones can be neither followers of an error response nor of a crash.
+        // Older frames are dropped. They can follow neither an error response nor a crash.
         while let first = self.connections[id]?.frames.first,
             first.time + GatewayBounds.Journal.crashAge + GatewayBounds.Journal.episodeAge.nanoseconds / 1_000_000_000
                 < frame.time
@@ -224,10 +225,10 @@ package struct Recovery {
 
     // MARK: Results
 
-    /// The names of the identities in the store.
+    /// The names of the identities that have unanswered notifications.
     var identities: Set<String> { Set(self.unanswered.values.map(\.client.identity)) }
 
-    /// The episodes that were open, and one for each connection that was open at the kill.
+    /// The open episodes, and one more for each connection that was open at the kill.
     mutating func takeEpisodes() -> [Episode] {
         var result: [Episode] = []
         for (id, open) in self.open.sorted(by: { $0.key.connection.rawValue < $1.key.connection.rawValue }) {
@@ -250,7 +251,7 @@ package struct Recovery {
     }
 
     private func episode(_ id: EpisodeID, _ kind: EpisodeKind, _ client: Client, _ frames: [Frame]) -> Episode {
-        // A job has one entry at most.
+        // A job may appear once only.
         var seen: Set<JobID> = []
         let followers = frames.filter { seen.insert($0.job).inserted }.map { frame in
             let fate: JobFate =
@@ -267,7 +268,8 @@ package struct Recovery {
         return Episode(id: id, kind: kind, client: client, followers: followers, heardAt: heardAt)
     }
 
-    /// The rejections that no error response has named, after ``takeEpisodes()``. The copies of followers tell theirs.
+    /// The rejections that no error response has named. Call it after ``takeEpisodes()``. A follower's rejection is
+    /// told when its copy arrives.
     var untold: [(job: JobID, rejected: Rejected, isFollower: Bool)] {
         let told = Set(self.told.values)
         return self.rejected.filter { !told.contains($0.key) }.map { job, rejected in
@@ -276,7 +278,7 @@ package struct Recovery {
         }
     }
 
-    /// The segments, as the journal goes on with them.
+    /// The table of segments with which the journal continues.
     func segments(now: NIODeadline) -> [SegmentTable.Entry] {
         var live: [UInt64: [JobID]] = [:]
         for (job, unanswered) in self.unanswered { live[unanswered.segment, default: []].append(job) }

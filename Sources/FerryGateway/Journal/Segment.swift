@@ -9,18 +9,18 @@ internal import NIOCore
 ///   └────────┴─────────┴──────────┴──────┴─────────────┴──────────────┴───────────┴───────────┘
 /// ```
 ///
-/// The times are those at which the segment was closed: the boot of the machine (zeros: not known), its monotonic clock in
-/// milliseconds, and the wall clock. The wall clock of the records may be set back; the clock of a boot is not. Segments of
-/// version 1 have no times: their records begin at 6.
+/// The times tell when the segment was closed: the boot of the machine (zeros if it is not known), its monotonic clock
+/// in milliseconds, and the wall clock. The wall clock may be set back, but the clock of a boot may not. Segments of
+/// version 1 have no times, and their records begin at 6.
 ///
-/// The checksum is a keyed hash of everything before it: SQLite does not notice a byte that a disk has changed.
+/// The checksum is a keyed hash of all bytes before it. SQLite itself does not notice a byte that a disk has changed.
 enum Segment {
-    /// The hash of bytes.
+    /// The keyed hash over the bytes of a segment.
     typealias Checksum = ([UInt8]) -> UInt64
 
     private static let magic: UInt32 = 0x4652_594a
     private static let version: UInt8 = 2
-    /// The version without times.
+    /// The version that has no times.
     private static let timeless: UInt8 = 1
     private static let timesFrom = 6
     static let headerLength = 34
@@ -44,10 +44,9 @@ enum Segment {
         return bytes
     }
 
-    /// Calls `body` with each record. Returns the time at which the segment was closed; nil for one of the first
-    /// version.
+    /// Calls `body` with each record. Returns the time at which the segment was closed; nil for a segment of version 1.
     ///
-    /// - Throws: ``StoreError`` when the bytes are damaged, or of a version that this one does not know.
+    /// - Throws: ``StoreError`` when the bytes are damaged, or have a version that this release does not know.
     static func read(
         _ segment: StoredSegment,
         _ checksum: Checksum,

@@ -2,28 +2,29 @@ internal import DequeModule
 internal import FerryCore
 internal import NIOCore
 
-/// The segments that the store has, oldest first, and what they are still needed for.
+/// The segments in the store, the oldest first, and the reasons to keep them.
 ///
-/// Segments go in their order, because later ones have the answers to the jobs of earlier ones. The oldest goes some time
-/// after its last job was answered, when no open episode needs its frames. If it has unanswered jobs, and all segments
-/// together have few, those are written anew. So the store stays in proportion to what it has to remember.
+/// Segments are dropped in their order, because later ones have the answers to the jobs of earlier ones. The oldest is
+/// dropped some time after its last job was answered, unless an open episode needs its frames. If it has unanswered
+/// jobs, and all segments together have few, those jobs are written again. So the size of the store depends on the
+/// unanswered jobs.
 struct SegmentTable {
     struct Entry {
         let number: UInt64
         var openedAt: NIODeadline
         var length = 0
-        /// The numbers of the first and the last job that were read in it.
+        /// The numbers of the first and the last job that was read in this segment.
         var jobs: ClosedRange<UInt64>?
-        /// Jobs that came from older segments.
+        /// The jobs that were written again from older segments.
         var carried: [JobID] = []
         var count = 0
-        /// The unanswered jobs.
+        /// The number of unanswered jobs.
         var live = 0
         var answeredAt: NIODeadline
         var isDurable = false
     }
 
-    /// The segments that an episode needs: from this one to that one; nil: to the newest.
+    /// The range of segments that an episode needs. Without a last one, it reaches to the newest.
     private struct Pin {
         var first: UInt64
         var last: UInt64?
@@ -56,7 +57,7 @@ struct SegmentTable {
         self.entries[index].answeredAt = now
     }
 
-    /// Notes that a job of the segment was written anew.
+    /// Notes that a job of the segment was written again in another one.
     mutating func moved(_ number: UInt64) {
         guard let index = self.index(of: number) else { return }
         self.live -= 1
@@ -65,13 +66,13 @@ struct SegmentTable {
 
     // MARK: Episodes
 
-    /// Keeps the frames since that time, and later ones, until ``closed(_:at:)`` or ``over(_:)``.
+    /// Keeps the frames from that time on, until ``closed(_:at:)`` or ``over(_:)``.
     mutating func open(_ episode: EpisodeID, since: NIODeadline, last: UInt64? = nil) {
         let first = self.entries.first { $0.openedAt >= since }?.number
         self.pins[episode] = Pin(first: first ?? (self.entries.last?.number ?? 0) + 1, last: last)
     }
 
-    /// Notes that the connection has no more frames.
+    /// Notes that the connection has no more frames after this segment.
     mutating func closed(_ connection: ConnectionID, at number: UInt64) {
         for episode in self.pins.keys where episode.connection == connection && self.pins[episode]?.last == nil {
             self.pins[episode]?.last = number
@@ -87,7 +88,7 @@ struct SegmentTable {
 
     // MARK: The end of segments
 
-    /// Removes the oldest segments that are needed no more; returns their numbers.
+    /// Removes the oldest segments that are no longer needed. Returns their numbers.
     mutating func takeUnneeded(now: NIODeadline) -> [UInt64] {
         var numbers: [UInt64] = []
         while let oldest = self.entries.first, oldest.live == 0, self.isPast(oldest, now: now) {
@@ -99,7 +100,7 @@ struct SegmentTable {
         return numbers
     }
 
-    /// The oldest segments whose unanswered jobs are to be written anew.
+    /// The oldest segments whose unanswered jobs should be written again.
     func sparse(now: NIODeadline) -> [Entry] {
         var count = self.count
         var sparse: [Entry] = []

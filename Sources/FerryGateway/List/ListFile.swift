@@ -1,21 +1,21 @@
 internal import NIOPosix
 
-/// The list of rejections in a file that only its owner may read, on a thread of its own. See ``ListFileCore``.
+/// The file of the list of rejections, with its own thread. Only its owner can read it. See ``ListFileCore``.
 package final class ListFile: ListWriter {
     private let core: ListFileCore
     private let thread = NIOThreadPool(numberOfThreads: 1)
 
-    /// Makes the file if there is none. A FIFO is opened as soon as somebody reads it.
+    /// Opens the file, and makes it if necessary. A FIFO is opened when a program reads it.
     ///
     /// - Parameter survivesPowerLoss: whether a batch waits for the disk.
-    /// - Throws: ``Fault`` when it cannot be written.
+    /// - Throws: ``Fault`` when the file cannot be written.
     package init(path: String, survivesPowerLoss: Bool = false) throws(Fault) {
         self.core = ListFileCore(path: path, survivesPowerLoss: survivesPowerLoss)
         try self.core.begin()
         self.thread.start()
     }
 
-    /// Why the file cannot be written, in the system's words.
+    /// The reason why the file cannot be written, as the system states it.
     package struct Fault: Error, CustomStringConvertible {
         package let description: String
 

@@ -8,11 +8,12 @@ internal import Darwin
 
 /// The file of a ``ListFile``.
 ///
-/// * A line that does not fit whole is taken back: nobody reads half a line.
-/// * A file that was renamed or removed is left, and a new one is made under the name. So a list can be rotated.
-/// * At the first batch, the file may have lines that an earlier process wrote before it was killed: see ``ListTail``.
+/// * A line that does not fit whole is removed again, so that no program reads half a line.
+/// * If the file was renamed or removed, a new one is made under the name. So a list can be rotated.
+/// * Before the first batch, the file may have lines that an earlier process wrote before it was killed; see
+/// ``ListTail``.
 ///
-/// `@unchecked Sendable`: one thread uses it at a time.
+/// `@unchecked Sendable`, because only one thread at a time uses it.
 final class ListFileCore: @unchecked Sendable {
     private struct File {
         var descriptor: Int32
@@ -32,7 +33,7 @@ final class ListFileCore: @unchecked Sendable {
         }
     }
 
-    /// The time that a write waits for the reader of a FIFO, in milliseconds.
+    /// How long a write waits for the reader of a FIFO, in milliseconds.
     private static let patience: Int32 = 500
     private static let unread = "nobody reads it"
 
@@ -55,7 +56,8 @@ final class ListFileCore: @unchecked Sendable {
 
     // MARK: Opening
 
-    /// Opens the file unless it is open under its name. A FIFO without a reader stays closed, without an error.
+    /// Opens the file, unless the open one still has the name. A FIFO without a reader stays closed, which is not an
+    /// error.
     func begin() throws(ListFile.Fault) {
         var status = stat()
         if let file {
@@ -79,7 +81,8 @@ final class ListFileCore: @unchecked Sendable {
 
     private static var fault: ListFile.Fault { ListFile.Fault(String(cString: strerror(errno))) }
 
-    /// Removes what a process was writing when it was killed. An end that is not of this list gets its line break.
+    /// Removes the line that a process was writing when it was killed. A rest that is not from this list gets a line
+    /// break.
     private func removeHalfLine(_ file: File) {
         guard let tail = ListTail(path: self.path, from: max(0, self.length(of: file) - ListTail.longestLine)) else {
             return
@@ -116,7 +119,7 @@ final class ListFileCore: @unchecked Sendable {
         var answer = self.append(batch.lines[present...], to: file)
         answer.count += present
         if self.survivesPowerLoss, fdatasync(file.descriptor) != 0 {
-            // The next try finds them in the file.
+            // The lines may be in the file. The next try looks for them there.
             self.isFirst = true
             return ListAnswer(count: 0, trouble: Self.fault.description)
         }
@@ -137,7 +140,7 @@ final class ListFileCore: @unchecked Sendable {
                 answer.count += 1
             }
             answer.trouble = String(cString: strerror(code))
-            // It needs no room. If others append to the file, the half line stays.
+            // The half line is removed. If another program has appended meanwhile, it stays.
             if whole < written, self.length(of: file) == start + written {
                 ftruncate(file.descriptor, off_t(start + whole))
             }
@@ -146,7 +149,7 @@ final class ListFileCore: @unchecked Sendable {
         return answer
     }
 
-    /// Writes as much as there is room for.
+    /// Writes as many bytes as there is room for.
     private static func put(_ bytes: [UInt8], to descriptor: Int32) -> (written: Int, code: Int32) {
         bytes.withUnsafeBytes { bytes in
             var written = 0
@@ -160,7 +163,7 @@ final class ListFileCore: @unchecked Sendable {
         }
     }
 
-    /// Writes lines to a FIFO or a device, each at once: the system takes so few bytes whole or not at all.
+    /// Writes lines to a FIFO or a device, one line at a time. The system takes so few bytes whole or not at all.
     private func pass(_ lines: [[UInt8]], to file: File) -> ListAnswer {
         for (index, line) in lines.enumerated() {
             var count = write(file.descriptor, line, line.count)
@@ -171,7 +174,7 @@ final class ListFileCore: @unchecked Sendable {
             }
             guard count == line.count else {
                 let trouble = count < 0 && errno != EAGAIN && errno != EPIPE ? Self.fault.description : Self.unread
-                // The next reader gets a FIFO that was opened for it.
+                // The FIFO has lost its reader. It is closed, so that the next reader gets one that was opened for it.
                 if count < 0, errno == EPIPE { self.end() }
                 return ListAnswer(count: index, trouble: trouble)
             }

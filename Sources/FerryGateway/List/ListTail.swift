@@ -6,23 +6,23 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// The end of a list of rejections.
+/// The end of a list of rejections, after the last noted place.
 ///
-/// A process that is killed after it wrote lines and before it noted their end leaves them behind the place that it
-/// noted last. They stand there in their order; other programs may have written lines between them. If the file was
-/// renamed meanwhile, it is looked for in its directory.
+/// A process may be killed after it wrote lines and before it noted their end. Then these lines are behind the last
+/// noted place. They are in order, but other programs may have written lines between them. If the file was renamed
+/// meanwhile, it is searched in its directory.
 struct ListTail {
-    /// The bytes that are read: enough for a batch and for lines of other programs.
+    /// The largest number of bytes that are read. It has room for a batch and for lines of other programs.
     private static let longest = 4 << 20
-    /// No line of the list is longer, in bytes.
+    /// The longest line of the list, in bytes.
     static let longestLine = 4096
 
-    /// The files of the directory that are looked at.
+    /// The largest number of files in the directory that are looked at.
     private static let mostFiles = 10_000
 
     private let bytes: [UInt8]
 
-    /// Returns nil if it cannot be read.
+    /// Returns nil if the file cannot be read.
     init?(path: String, from offset: Int) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
@@ -38,16 +38,16 @@ struct ListTail {
         self.bytes = bytes
     }
 
-    /// The bytes behind the last line break.
+    /// The bytes after the last line break.
     var half: ArraySlice<UInt8> {
         self.bytes.lastIndex(of: UInt8(ascii: "\n")).map { self.bytes[($0 + 1)...] } ?? self.bytes[...]
     }
 
-    /// Returns how many of the lines are in the file, from the first.
+    /// Returns the number of first lines that are in the file already.
     ///
     /// - Parameters:
-    ///   - lines: each with its end.
-    ///   - place: lines of the list may stand behind it.
+    ///   - lines: the lines, each with its line break.
+    ///   - place: the noted place. Lines of the list may follow it.
     ///   - path: the present file of the list.
     static func present(of lines: [[UInt8]], after place: ListPlace, in path: String) -> Int {
         var rest = lines[...]
@@ -61,7 +61,7 @@ struct ListTail {
         return lines.count - rest.count
     }
 
-    /// The files that may have lines behind the place, in their order, and where these begin.
+    /// The files that may have lines after the place, in order, each with the offset where they begin.
     private static func files(_ path: String, _ place: ListPlace) -> [(path: String, offset: Int)] {
         var status = stat()
         let isThere = stat(path, &status) == 0
@@ -85,7 +85,8 @@ struct ListTail {
         return files
     }
 
-    /// A file that is shorter than it was had its contents copied and removed.
+    /// Returns the offset from which lines are new. If the file is shorter than before, its contents were copied and
+    /// removed, and all lines are new.
     private static func offset(_ place: ListPlace, _ status: stat) -> Int {
         UInt64(status.st_size) < place.offset ? 0 : Int(place.offset)
     }

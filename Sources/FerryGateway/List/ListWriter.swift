@@ -1,19 +1,19 @@
-/// The file of the list of rejections, to its owner.
+/// The file of the list of rejections, as its owner sees it.
 package protocol ListWriter: Sendable {
-    /// Appends lines: whole ones only. One call at a time: the next comes after the answer.
+    /// Appends whole lines. The next call comes after the answer to this one.
     ///
     /// - Parameter then: called once, on any thread.
     func write(_ batch: ListBatch, then: @escaping @Sendable (ListAnswer) -> Void)
 
-    /// Closes the file. Does not wait for a disk that hangs.
+    /// Closes the file, without waiting for a disk that hangs.
     func close()
 }
 
-/// Lines for the file.
+/// A batch of lines for the file.
 package struct ListBatch: Hashable, Sendable {
-    /// Each with its end. None: only the place is wanted.
+    /// The lines, each with its line break. An empty list asks for the place only.
     package var lines: [[UInt8]]
-    /// The end of the last batch, as far as it is known. After a kill, the file may have some of the lines behind it.
+    /// The end of the last batch; nil if it is not known. After a kill, the file may have some of the lines after it.
     package var after: ListPlace?
 }
 
@@ -21,9 +21,9 @@ package struct ListBatch: Hashable, Sendable {
 package struct ListAnswer: Hashable, Sendable {
     /// The number of lines that are in the file now, from the first.
     package var count: Int
-    /// The end of these lines; nil if the file is no regular one.
+    /// The place after these lines; nil if the file is not a regular file.
     package var place: ListPlace?
-    /// The reason in words, if it is not all of them.
+    /// The reason why lines are missing; nil if all were written.
     package var trouble: String?
 
     package init(count: Int, place: ListPlace? = nil, trouble: String? = nil) {
@@ -33,7 +33,7 @@ package struct ListAnswer: Hashable, Sendable {
     }
 }
 
-/// A place in a file that may be renamed.
+/// A place in a file. It still identifies the file after a rename.
 ///
 /// ```
 ///   0        8       16        24
@@ -67,7 +67,7 @@ package struct ListPlace: Hashable, Sendable {
 }
 
 extension UInt64 {
-    /// Reads eight bytes.
+    /// Makes a number from eight bytes.
     init(bigEndian bytes: some Sequence<UInt8>) { self = bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 
     var bigEndianBytes: [UInt8] { withUnsafeBytes(of: self.bigEndian) { Array($0) } }

@@ -1,9 +1,9 @@
 internal import FerryCore
 
-/// One line of the list of rejections: a JSON object. The list promises its form to the programs that read it, so this is
-/// the one place that has it.
+/// One line of the list of rejections: a JSON object. Programs that read the list rely on this form, so it is defined
+/// in this one place.
 struct RejectionLine {
-    /// The longest text in a line, in bytes before its escapes. APNs' reasons have 30, and names of clients 255 at most.
+    /// The longest text in a line, in bytes before escaping. APNs' reasons have 30, and names of clients at most 255.
     static let textLimit = 300
 
     /// The names of the clients, as JSON strings.
@@ -11,7 +11,7 @@ struct RejectionLine {
 
     init(clients: [String]) { self.clients = clients.map(Self.string) }
 
-    /// Returns the line of an event with its end; nil for an event that the list does not have.
+    /// Returns the line of an event with its line break; nil if the list has no line for the event.
     ///
     /// - Parameter seconds: the time of the event, in UNIX seconds.
     func bytes(of event: GatewayEvent, at seconds: UInt32) -> [UInt8]? {
@@ -45,13 +45,14 @@ struct RejectionLine {
             + #""reason":\#(Self.string(refusal.reason.rawValue)),"status":\#(status),"apnsId":\#(apnsID)"#
     }
 
-    /// Whether the bytes are the beginning of a line of this list, or a whole one.
+    /// Whether the bytes are a line of this list, or the beginning of one.
     static func begins(_ bytes: some Collection<UInt8>) -> Bool {
         let start = #"{"event":""#.utf8
         return bytes.starts(with: start.prefix(bytes.count))
     }
 
-    /// A JSON string. A quotation mark of APNs must not end it: the rest could be a line of its own.
+    /// Makes a JSON string. It escapes the text, because an unescaped quotation mark from APNs could end the line and
+    /// begin a false one.
     private static func string(_ text: String) -> String {
         var string = "\""
         for scalar in text.beginning(utf8: Self.textLimit).unicodeScalars {

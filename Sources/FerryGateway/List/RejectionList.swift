@@ -1,7 +1,7 @@
 internal import DequeModule
 internal import NIOCore
 
-/// The lines that the file of the list of rejections does not have yet, without I/O.
+/// The lines that are not in the file of rejections yet, without I/O.
 ///
 /// ```
 ///             ┌─────────┐ durable ┌───────┐        ┌───────────┐ in the file
@@ -11,12 +11,13 @@ internal import NIOCore
 ///                                      └────────────────┘
 /// ```
 ///
-/// With a store, each line is a row of ``StoreTable/rejections``, in the commit of the answer that it tells. It goes to the
-/// file when that commit is durable: a notification whose answer a kill has lost goes out again, and gets its line then. The
-/// row goes in a later commit, with the place of its end in the file. If the process is killed between these two, the file
-/// has lines behind that place, and the next process finds them there. So the next batch waits for that commit.
+/// With a store, each line is a row of ``StoreTable/rejections``, in the same commit as the answer that it reports. The
+/// line goes to the file once that commit is durable. If a kill loses the answer, the notification is sent again, and
+/// gets its line then. A later commit removes the row, and notes the place after the line in the file. If the process
+/// is killed between the two, the file has lines after the noted place, and the next process finds them there. So the
+/// next batch waits for that commit.
 package struct RejectionList: Sendable {
-    /// The lines that may wait. A million bytes are some 4,000 lines.
+    /// The largest number of waiting lines. A million bytes are some 4,000 lines.
     package static let limit = 250_000
     package static let lengthLimit = 128 << 20
     /// The time between two tries while the file cannot be written.
@@ -27,7 +28,7 @@ package struct RejectionList: Sendable {
     private struct Line {
         var number: UInt64
         var bytes: [UInt8]
-        /// The segment of the journal that has it; 0: it is durable, or there is no store.
+        /// The segment of the journal that has the line; 0 if the line is durable or there is no store.
         var segment: UInt64
     }
 
@@ -38,26 +39,26 @@ package struct RejectionList: Sendable {
 
     private let format: RejectionLine
     private let limit: Int
-    /// Whether a store keeps the lines, too.
+    /// Whether a store also keeps the lines.
     let isStored: Bool
     private var lines: Deque<Line> = []
     private var length = 0
     private var lastNumber: UInt64
-    /// The number of first lines in the batch that the file is getting; nil: no batch is under way.
+    /// The number of first lines that are being written to the file; nil if no batch is.
     private var underWay: Int?
-    /// The end of the last batch.
+    /// The place after the last batch.
     private var place: ListPlace?
-    /// The segment with the end of the last batch.
+    /// The segment of the journal that notes the place after the last batch.
     private var marked: UInt64 = 0
     private var state = State.good
-    /// Whether lines were given up since the file was good.
+    /// Whether lines were dropped since the file last worked.
     private var isOverflowing = false
     private var events: [GatewayEvent] = []
 
     /// - Parameters:
     ///   - clients: the names of the clients.
-    ///   - firstNumber: of a line. With this store, no line ever had it.
-    ///   - limit: a test has a lower one.
+    ///   - firstNumber: the number of the first line. No earlier line in this store has used it.
+    ///   - limit: the largest number of waiting lines. A test has a lower one.
     package init(clients: [String], firstNumber: UInt64 = 1, isStored: Bool, limit: Int = Self.limit) {
         self.format = RejectionLine(clients: clients)
         self.lastNumber = firstNumber - 1
@@ -65,7 +66,7 @@ package struct RejectionList: Sendable {
         self.limit = limit
     }
 
-    /// Takes what an earlier process left.
+    /// Takes the rows and the place that an earlier process left.
     mutating func restore(_ rows: [StoreRow], place: ListPlace?) {
         for row in rows.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
             self.lines.append(Line(number: UInt64(bigEndian: row.key), bytes: row.value, segment: 0))
@@ -76,33 +77,33 @@ package struct RejectionList: Sendable {
 
     // MARK: Lines
 
-    /// The lines that the file does not have.
+    /// The number of lines that are not in the file.
     var count: Int { self.lines.count }
 
-    /// Whether the file has everything.
+    /// Whether every line is in the file.
     var isIdle: Bool { self.lines.isEmpty && self.underWay == nil }
 
     private var isInTrouble: Bool { if case .refused = self.state { true } else { false } }
 
-    /// Whether the file took nothing at the last try.
+    /// Whether the file accepted nothing at the last try.
     var isStuck: Bool {
         guard self.underWay == nil, case .refused(let retryAt) = self.state else { return false }
         return retryAt > .distantPast
     }
 
-    /// Notes the line of an event, if it has one.
+    /// Adds the line of an event, if the event has one.
     ///
     /// - Parameters:
-    ///   - segment: the open segment of the journal; 0 without one.
-    ///   - seconds: UNIX seconds.
-    /// - Returns: the rows that change, and how many lines were given up for it.
+    ///   - segment: the open segment of the journal; 0 without a store.
+    ///   - seconds: the time of the event, in UNIX seconds.
+    /// - Returns: the rows that change, and the number of old lines that were dropped.
     mutating func note(_ event: GatewayEvent, segment: UInt64, at seconds: UInt32) -> (rows: [StoreChange], lost: Int) {
         guard let bytes = self.format.bytes(of: event, at: seconds) else { return ([], 0) }
         self.lastNumber += 1
         self.lines.append(Line(number: self.lastNumber, bytes: bytes, segment: segment))
         self.length += bytes.count
         var rows = [Self.row(self.lastNumber, bytes)]
-        // Lines that are under way may be in the file already.
+        // Lines that are being written may be in the file already, so only later ones are dropped.
         let oldest = self.underWay ?? 0
         while self.lines.count > max(self.limit, oldest) || self.length > Self.lengthLimit, oldest < self.lines.count {
             let line = self.lines.remove(at: oldest)
@@ -121,9 +122,9 @@ package struct RejectionList: Sendable {
         StoreChange(.rejections, key: number.bigEndianBytes, value: bytes)
     }
 
-    /// Gives up every line: the process ends, and no store has them.
+    /// Drops every line, because the process ends and no store keeps them.
     ///
-    /// - Returns: how many.
+    /// - Returns: the number of lines.
     mutating func abandon() -> Int {
         guard !self.isStored else { return 0 }
         defer { self.lines = [] }
@@ -132,9 +133,9 @@ package struct RejectionList: Sendable {
 
     // MARK: The file
 
-    /// Returns the next lines for the file; nil: none are ready, or it must not be asked now.
+    /// Returns the next lines for the file; nil if no line is ready, or if the file must not be tried now.
     ///
-    /// - Parameter durable: the last segment that the store has.
+    /// - Parameter durable: the number up to which segments are durable.
     mutating func takeBatch(durable: UInt64, now: NIODeadline) -> ListBatch? {
         guard self.underWay == nil, self.marked <= durable, let first = self.lines.first, first.segment <= durable
         else {
@@ -143,7 +144,8 @@ package struct RejectionList: Sendable {
         if case .refused(let retryAt) = self.state, now < retryAt { return nil }
         var lines: [[UInt8]] = []
         var length = 0
-        // Without the place of its end, the next process could not tell which lines the file has.
+        // If the place after the last batch is unknown, the batch has no lines and only asks for it. Without the place,
+        // the next process could not tell which lines the file has.
         if !self.isStored || self.place != nil {
             for line in self.lines.prefix(Self.batchCount) where line.segment <= durable {
                 guard length < Self.batchLength else { break }
@@ -155,9 +157,9 @@ package struct RejectionList: Sendable {
         return ListBatch(lines: lines, after: self.place)
     }
 
-    /// Takes the answer of the file to the last batch.
+    /// Takes the file's answer to the last batch.
     ///
-    /// - Parameter segment: the open segment of the journal; 0 without one.
+    /// - Parameter segment: the open segment of the journal; 0 without a store.
     /// - Returns: the rows that change.
     mutating func written(_ answer: ListAnswer, segment: UInt64, now: NIODeadline) -> [StoreChange] {
         guard let underWay else { return [] }
@@ -173,7 +175,8 @@ package struct RejectionList: Sendable {
             rows.append(StoreChange(.list, key: Self.placeKey, value: place.bytes))
         }
         if !rows.isEmpty { self.marked = segment }
-        // A file without a place, such as a FIFO: after a kill, its last lines come twice.
+        // The file has no place, for example because it is a FIFO. After a kill, its last lines are written a second
+        // time.
         if underWay == 0, answer.place == nil, answer.trouble == nil {
             self.place = ListPlace(device: 0, inode: 0, offset: 0)
         }
@@ -194,10 +197,10 @@ package struct RejectionList: Sendable {
         self.state = .refused(retryAt: now + Self.retry)
     }
 
-    /// Lets the file be tried at once.
+    /// Lets the file be tried immediately.
     mutating func tryNow() { if self.isInTrouble { self.state = .refused(retryAt: .distantPast) } }
 
-    /// When to call ``takeBatch(durable:now:)`` again; nil: only inputs change anything.
+    /// When to call ``takeBatch(durable:now:)`` again; nil if only an input can change the result.
     var nextDeadline: NIODeadline? {
         guard self.underWay == nil, !self.lines.isEmpty, case .refused(let retryAt) = self.state else { return nil }
         return retryAt

@@ -7,7 +7,7 @@ private import Darwin
 #endif
 
 extension BootIdentifier {
-    /// The present run of this machine; nil where the system does not say. Linux has it in a file.
+    /// The present run of this machine; nil if the system does not tell it. Linux has it in a file.
     static var current: BootIdentifier? {
         guard let file = fopen("/proc/sys/kernel/random/boot_id", "re") else { return nil }
         defer { fclose(file) }

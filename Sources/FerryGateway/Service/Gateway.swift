@@ -5,10 +5,11 @@ internal import FerryServer
 package import NIOCore
 internal import NIOPosix
 
-/// The provider that the gateway forwards to, made with `outcomes` as its sink, and the providers of its side connections.
+/// The upstream of a gateway: the provider to which it forwards, made with `outcomes` as its sink, and the providers of
+/// its side connections.
 package struct GatewayUpstream: Sendable {
-    /// The notifications that the provider should queue at most, and it should delay none: what waits there does not take
-    /// turns, and fills the way of the others.
+    /// The number of notifications that the provider should queue at most. It should not delay any. Notifications in
+    /// its queue do not take turns between clients, and would fill the way of other clients.
     package static let queueLimit = 1024
 
     /// A provider with one connection, made with `outcomes` as its sink.
@@ -22,9 +23,9 @@ package struct GatewayUpstream: Sendable {
         }
     }
 
-    /// Makes the provider of a side connection; nil: there can be none now, and the common connection takes its place.
+    /// Makes the provider of a side connection; nil if none can be made now. The common connection then serves instead.
     ///
-    /// `ended` is to be called, on any thread, each time that its connection ends.
+    /// The provider calls `ended`, on any thread, each time that its connection ends.
     package typealias MakeSide = @Sendable (_ ended: @escaping @Sendable () -> Void) -> Side?
 
     package let provider: any PushProvider
@@ -38,9 +39,9 @@ package struct GatewayUpstream: Sendable {
     }
 }
 
-/// A gateway that takes the binary protocol from old clients, as Apple's did, and forwards to any provider.
+/// A gateway that accepts the binary protocol from old clients, as Apple's did, and forwards to any provider.
 ///
-/// Everything runs on one event loop. Its methods may be called from any thread. Shut every gateway down: releasing the
+/// All its work runs on one event loop. Any thread may call its methods. Shut every gateway down, because releasing the
 /// last reference closes nothing.
 package final class Gateway: Sendable {
     /// The address and the clients of a listener.
@@ -49,22 +50,23 @@ package final class Gateway: Sendable {
         package var host = "127.0.0.1"
         /// The port to bind; 0 for any.
         package var port = 0
-        /// The port of the feedback service; 0 for any; nil: none.
+        /// The port of the feedback service; 0 for any port, nil for no service.
         package var feedbackPort: Int?
-        /// The gateway's certificate and key. RSA: old clients know nothing else.
+        /// The gateway's certificate and key. The key should be RSA, because old clients support no other.
         package var identity: TLSIdentity
-        /// How old a client's TLS may be.
+        /// The oldest TLS that a client may use.
         package var tlsProfile = TLSProfile.modern
-        /// The clients.
+        /// The clients, and the signs by which each is recognized.
         package var clients: GatewayClients
-        /// What the clients' notifications become.
+        /// The identities, which say how each client's notifications are forwarded.
         package var identities: [GatewayIdentity]
         package var routes: [Route]
-        /// Where notifications are kept that a killed process must not lose; nil: nowhere.
+        /// The store of state that a killed process must not lose; nil for no store.
         package var store: (any GatewayStore)?
-        /// The file of the list of rejections; nil: there is none, and ``onEvent`` alone gets them.
+        /// The file of the list of rejections. If nil, only ``onEvent`` gets the rejections.
         package var list: (any ListWriter)?
-        /// Gets what is to be written down, with the counts of that time, on the gateway's event loop. It must not block.
+        /// Gets each event that should be logged, with the counts at that time. It runs on the gateway's event loop,
+        /// and must not block.
         package var onEvent: @Sendable (GatewayEvent, GatewayCounts) -> Void = { _, _ in }
 
         package init(
@@ -80,12 +82,12 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// The time that the end waits for the store, and again for the file of the list of rejections.
+    /// How long the end waits for the store, and then for the file of the list of rejections.
     private static let storeLimit: TimeAmount = .seconds(5)
 
     package let host: String
     package let port: Int
-    /// The port of the feedback service, if there is one.
+    /// The port of the feedback service; nil if there is none.
     package var feedbackPort: Int? { self.feedback?.port }
     private let listener: Listener
     private let feedback: Listener?
@@ -108,8 +110,8 @@ package final class Gateway: Sendable {
 
     /// Binds the address, and begins to forward.
     ///
-    /// - Throws: `TLSError` when the credentials cannot be used, a socket error when the address cannot be bound,
-    ///   ``StoreError`` when the store cannot be used.
+    /// - Throws: `TLSError` if the credentials cannot be used, a socket error if the address cannot be bound, and
+    ///   ``StoreError`` if the store cannot be used.
     package static func start(
         _ configuration: Configuration,
         upstreams: [GatewayUpstream],
@@ -185,7 +187,7 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// Closes the store, and does not wait for a disk that hangs.
+    /// Closes the store, without waiting for a disk that hangs.
     private func closeStore() async {
         guard let store else { return }
         let promise = self.driver.eventLoop.makePromise(of: Void.self)
@@ -198,7 +200,7 @@ package final class Gateway: Sendable {
         deadline.cancel()
     }
 
-    /// Writes the rest of the journal and of the list of rejections, and does not wait for a disk that takes nothing.
+    /// Writes the rest of the journal and of the list of rejections. It does not wait for a disk that accepts nothing.
     private func writeRest() async {
         let driver = self.driver
         let promise = driver.eventLoop.makePromise(of: Void.self)
@@ -208,11 +210,11 @@ package final class Gateway: Sendable {
         deadline.cancel()
     }
 
-    /// Takes no more connections, ends those that there are, and waits until every notification has its last answer.
+    /// Refuses new connections, ends the open ones, and waits until every notification has its last answer.
     ///
-    /// - Parameter limit: at this time the connections close as they are.
-    /// - Returns: whether everything got its answer, or stays in the store. The upstreams are shut down with a
-    ///   store; without one, shut them down after it.
+    /// - Parameter limit: the time after which the connections are closed as they are.
+    /// - Returns: whether every notification has its answer or is in the store. With a store, this call also shuts the
+    ///   upstreams down. Without one, shut them down afterwards.
     package func shutDown(within limit: Duration) async -> Bool {
         self.listener.close()
         let driver = self.driver
@@ -226,10 +228,11 @@ package final class Gateway: Sendable {
         await self.listener.stop(within: .seconds(1))
         await self.feedback?.stop(within: .seconds(1))
         if !isAnswered || self.store != nil {
-            // Answers that come now would be heard, and not be kept.
+            // The upstreams end first. The gateway would still hear an answer that comes after the store is closed, but
+            // could not keep it.
             for upstream in driver.upstreams { _ = await upstream.provider.shutDown(within: .seconds(1)) }
         }
-        // The machine sends nothing any more, so no side connection is made after this.
+        // The machine sends nothing after this, so no further side connection is made.
         await driver.sides.shutDown(within: .seconds(1))
         var isKept = isAnswered
         if !isAnswered {

@@ -1,21 +1,21 @@
 package import FerryOpenSSL
 internal import Synchronization
 
-/// The clients of a listener, and how each is recognized.
+/// The clients of a listener, and the signs by which each is recognized.
 package struct GatewayClients: Sendable {
     /// The sign by which a client is recognized.
     package enum Sign: Sendable {
-        /// The SHA-256 fingerprint of its certificate. Chain and dates do not matter: Apple's certificates last a year,
-        /// and nobody can renew them for a gateway.
+        /// The SHA-256 fingerprint of the client's certificate. The chain and the dates do not matter, because Apple's
+        /// certificates last a year, and nobody can renew them for a gateway.
         case fingerprints(Set<[UInt8]>)
-        /// The user ID of its certificate's subject, if the authorities of the listener signed it. Without a chain anyone
-        /// could claim it.
+        /// The user ID in the subject of the client's certificate. It counts only if the authorities of the listener
+        /// signed the certificate, because anybody can make one with this user ID.
         case userID(String)
-        /// Any client, with a certificate or without. Only for a listener on the loopback address.
+        /// Any client, with or without a certificate. It is allowed only for a listener on the loopback address.
         case anyone
     }
 
-    /// The signs, each with the number of the identity in the configuration. The first that fits decides.
+    /// The signs, each with the number of the identity in the configuration. The first sign that matches decides.
     private let signs: [(sign: Sign, identity: Int)]
     private let trustRoots: TrustRoots?
     private let refused = RefusedCertificate()
@@ -26,17 +26,17 @@ package struct GatewayClients: Sendable {
         self.trustRoots = trustRoots
     }
 
-    /// Whether some client needs no certificate.
+    /// Whether a client may come without a certificate.
     package var takesAnyone: Bool {
         self.signs.contains { if case .anyone = $0.sign { true } else { false } }
     }
 
-    /// Whether a client would be known by the user ID, if the authorities vouched for the certificate.
+    /// Whether a client has this user ID, if the authorities signed the certificate.
     private func names(_ userID: String?) -> Bool {
         self.signs.contains { if case .userID(let known) = $0.sign { known == userID } else { false } }
     }
 
-    /// The number of the client's identity; nil for a stranger.
+    /// The number of the client's identity; nil if the client is a stranger.
     func identity(of certificate: CertificateSummary?, _ isChainVerified: Bool) -> Int? {
         self.signs.first { sign, _ in
             switch sign {
@@ -47,7 +47,7 @@ package struct GatewayClients: Sendable {
         }?.identity
     }
 
-    /// What the handshake asks of a client.
+    /// The certificates that the handshake asks a client for.
     var certificates: TLSContext.ClientCertificates {
         guard !self.takesAnyone else { return .requested }
         return .judged(self.trustRoots) { certificate, finding in
@@ -57,15 +57,15 @@ package struct GatewayClients: Sendable {
         }
     }
 
-    /// Removes and returns a sentence about the certificate that was refused last.
+    /// Removes and returns a sentence about the last refused certificate.
     func takeRefused() -> String? { self.refused.take() }
 }
 
-/// The certificate that a handshake has just refused. TLS forgets it, and an operator wants its fingerprint.
+/// The certificate that a handshake has just refused. TLS does not keep it, and an operator needs its fingerprint.
 private final class RefusedCertificate: Sendable {
     private let last = Mutex<String?>(nil)
 
-    /// - Parameter finding: why it is refused although its user ID is known.
+    /// - Parameter finding: the reason why the certificate is refused although its user ID is known.
     func note(_ certificate: CertificateSummary, _ finding: ChainFinding?) {
         let words = RefusalWords.of(certificate, finding)
         self.last.withLock { $0 = words }

@@ -3,12 +3,14 @@ internal import FerryMachine
 internal import FerryOpenSSL
 internal import NIOCore
 
-/// Runs a ``GatewayMachine`` on an event loop: carries out its actions, and hands its batches to the upstreams.
+/// The owner of a ``GatewayMachine`` on an event loop. It carries out the machine's actions, and passes its batches to
+/// the upstreams.
 ///
-/// `@unchecked Sendable`: everything is used on the event loop only, but `eventLoop` and `sides`, which are set once.
+/// `@unchecked Sendable`, because everything is used on the event loop only, except `eventLoop` and `sides`, which are
+/// set once.
 final class GatewayDriver: @unchecked Sendable {
     private static let isTaken = "Another gateway has taken the store."
-    /// The reason for closing a connection that has shown nothing of itself.
+    /// The reason for closing a silent connection whose place another one needs.
     static let tookPlace = "It said nothing, all connections that may be open were open, and others wanted its place."
 
     let eventLoop: any EventLoop
@@ -23,9 +25,9 @@ final class GatewayDriver: @unchecked Sendable {
     private var handlers: [ConnectionID: GatewayHandler] = [:]
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
     private var strangers = StrangerNames()
-    /// The clients that the store has given to this process.
+    /// The clients that this process has claimed in the store.
     private var opened: Set<Int> = []
-    /// The connections for which the store is asked.
+    /// The number of connections that wait for such a claim.
     private var openings = 0
     private var onIdle: [() -> Void] = []
     private var onWritten: (() -> Void)?
@@ -33,12 +35,12 @@ final class GatewayDriver: @unchecked Sendable {
     private var runsAgain = false
     private var stage = Stage.running
 
-    /// How far the end has come.
+    /// The stage of the gateway's life.
     private enum Stage {
         case running
-        /// No connection is welcome. What was read is still sent, until the machine is abandoned.
+        /// New connections are refused. Notifications that were read are still sent, until the machine is abandoned.
         case ending
-        /// Nothing goes to an upstream, to the store or to the list.
+        /// Nothing more goes to an upstream, to the store or to the list.
         case finished
     }
 
@@ -70,23 +72,23 @@ final class GatewayDriver: @unchecked Sendable {
                 self.eventLoop.execute { self.run { $0.settled(self.upstreams[index].outcomes.take(), now: $1) } }
             }
         }
-        // What an earlier process left goes out before the first client comes.
+        // Notifications of an earlier process are sent before the first client connects.
         self.eventLoop.execute { self.run { $0.timePassed(now: $1) } }
     }
 
     var counts: GatewayCounts { self.machine.counts }
 
-    /// Whether any new connection is welcome. Notes the address of one that is not.
+    /// Whether a new connection is accepted. If not, its address is noted.
     func isOpen(for address: String) -> Bool {
         let isOpen = self.machine.isOpen(now: .now)
-        // At the end the listener closes, and nobody wonders.
+        // At the end the listener closes anyway, so the refusal is not reported.
         if !isOpen, case .running = self.stage {
             self.refused(address, "There is no room for its notifications, or the store cannot be written.")
         }
         return isOpen
     }
 
-    /// Whether a new connection of this client is welcome. Notes the address of one that is not.
+    /// Whether a new connection of this client is accepted. If not, its address is noted.
     func isOpen(identity: Int, for address: String) -> Bool {
         guard self.isOpen(for: address) else { return false }
         let isOpen = self.machine.isOpen(identity: identity, now: .now)
@@ -96,10 +98,10 @@ final class GatewayDriver: @unchecked Sendable {
 
     // MARK: Claims
 
-    /// Asks the store for the client, before its first notification is taken.
+    /// Claims the client in the store, before its first notification is accepted.
     ///
-    /// A store in trouble does not hold the client up: what it sends waits in the journal. A close would lose what it has
-    /// written already.
+    /// A store in trouble does not stop the client, whose notifications wait in the journal. If the connection were
+    /// closed instead, notifications that the client has written would be lost.
     ///
     /// - Parameter body: called on the event loop, with whether the client may send.
     func open(identity: Int, for address: String, then body: @escaping (Bool) -> Void) {
@@ -117,7 +119,7 @@ final class GatewayDriver: @unchecked Sendable {
         }
     }
 
-    /// Ends what was opened after ``shutDown(then:)``, too.
+    /// Ends a connection that was opened after ``shutDown(then:)``.
     private func joinEnd() {
         if case .ending = self.stage { self.run { $0.shutDown(now: $1) } }
     }
@@ -138,7 +140,7 @@ final class GatewayDriver: @unchecked Sendable {
 
     // MARK: Feedback
 
-    /// Asks the store for the client's rows, and hands them to `body`; nil: they are not to be had now.
+    /// Claims the client's feedback rows in the store, and passes them to `body`; nil if they cannot be had now.
     func claimFeedback(of identity: Int, for address: String, then body: @escaping (FeedbackRows.Claim?) -> Void) {
         self.claim(.feedback(self.names[identity])) { answer in
             var rows: FeedbackRows.Claim?
@@ -181,9 +183,9 @@ final class GatewayDriver: @unchecked Sendable {
         self.onEvent(.stranger(address: address, reason), self.counts)
     }
 
-    /// Notes a connection whose handshake failed.
+    /// Reports a connection whose handshake failed.
     ///
-    /// - Parameter certificate: the sentence about the certificate that was refused for it.
+    /// - Parameter certificate: the sentence about the certificate that was refused.
     func failed(_ address: String, _ tls: TLSHandler, _ error: TLSError, _ certificate: String?) {
         if tls.isPeerDoctor {
             self.checked(address, .doctor)
@@ -194,22 +196,22 @@ final class GatewayDriver: @unchecked Sendable {
         }
     }
 
-    /// Notes a connection that carries no notification.
+    /// Reports a connection that sends no notification, because it only checks the gateway.
     func checked(_ address: String, _ check: GatewayEvent.Check) {
         guard self.strangers.names(address, for: check, now: .now()) else { return }
         self.onEvent(.check(address: address, check), self.counts)
     }
 
-    /// Notes that the channel is gone.
+    /// Notes that the channel is closed.
     func disconnected(_ id: ConnectionID) {
         self.run { $0.inputEnded(id, now: $1) }
         self.handlers[id] = nil
     }
 
-    /// Gives the machine an input, and does what follows from it.
+    /// Gives an input to the machine, and carries out its actions.
     ///
-    /// A channel may give another input in the middle of an action. Such a call only adds to the machine, and the loop
-    /// repeats.
+    /// A channel may give another input in the middle of an action. That call only changes the machine, and the loop
+    /// here runs again.
     func run(_ input: (GatewayMachine, Moment) -> Void) {
         input(self.machine, .now)
         guard !self.isRunning else {
@@ -262,7 +264,7 @@ final class GatewayDriver: @unchecked Sendable {
         }
     }
 
-    /// The provider of a side connection. It is made for the first batch.
+    /// Returns the provider of a side connection. It is made with the first batch.
     private func side(_ id: SideID, of upstream: GatewayUpstream) -> any PushProvider {
         if let side = self.sides[id] { return side.provider }
         let made = upstream.makeSide { [weak self] in
@@ -271,7 +273,8 @@ final class GatewayDriver: @unchecked Sendable {
         }
         guard let made else { return upstream.provider }
         self.sides.add(made, as: id)
-        // The provider holds its outcomes. They must not hold the provider.
+        // The references are weak. The provider holds its outcomes, so outcomes that held the provider would keep both
+        // for ever.
         made.outcomes.onNews { [weak self, weak outcomes = made.outcomes] in
             guard let self, let outcomes else { return }
             self.eventLoop.execute { self.run { $0.settled(outcomes.take(), now: $1) } }
@@ -279,7 +282,8 @@ final class GatewayDriver: @unchecked Sendable {
         return made.provider
     }
 
-    /// Hands what is left to the store. Nothing goes there, or to the list, after it: both are about to be closed.
+    /// Passes the remaining records to the store. Nothing more goes to the store or to the list, because both are
+    /// closed next.
     func finish() {
         self.run { machine, now in
             machine.sealJournal(now: now)
@@ -297,7 +301,7 @@ final class GatewayDriver: @unchecked Sendable {
         }
     }
 
-    /// Calls `body` when the store and the file of the list of rejections have everything, or take nothing.
+    /// Calls `body` when the store and the file of the list of rejections have everything, or when they accept nothing.
     func writeRest(then body: @escaping () -> Void) {
         self.onWritten = body
         self.run { machine, _ in machine.tryList() }
@@ -339,21 +343,20 @@ final class GatewayDriver: @unchecked Sendable {
 
     // MARK: The end
 
-    /// Ends all connections, and calls `body` when nothing is left: no connection, and no notification without its last
-    /// answer.
+    /// Ends all connections. Calls `body` when no connection is left, and every notification has its last answer.
     func shutDown(then body: @escaping () -> Void) {
         self.onIdle.append(body)
         if case .running = self.stage { self.stage = .ending }
         self.run { $0.shutDown(now: $1) }
     }
 
-    /// Gives up what has no last answer, and is not under way: nothing goes to an upstream any more. Outcomes are still
-    /// heard, and kept.
+    /// Gives up the notifications that have no last answer and are not at an upstream. No further notification goes to
+    /// an upstream. Outcomes are still heard and kept.
     func abandon() { self.run { machine, _ in machine.abandon() } }
 
-    /// Gives up what has no last answer after the end of the upstreams.
+    /// Gives up all notifications without a last answer, after the upstreams have ended.
     ///
-    /// - Returns: whether nothing was lost.
+    /// - Returns: whether no notification was lost.
     func giveUpUnanswered() -> Bool {
         var isKept = false
         self.run { machine, _ in isKept = machine.giveUpUnanswered() }

@@ -5,7 +5,8 @@ internal import FerryServer
 internal import NIOCore
 internal import NIOTLS
 
-/// The end of a client connection's pipeline: passes its bytes to the ``GatewayDriver``, and does the driver's actions.
+/// The last handler of a client connection. It passes bytes to the ``GatewayDriver``, and carries out the driver's
+/// actions.
 final class GatewayHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -13,19 +14,19 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     private enum State {
         case handshaking
-        /// The store is asked for the client. The handler asks for no bytes meanwhile; those that come all the same wait.
+        /// The client is being claimed in the store. The handler asks for no bytes, but keeps those that arrive.
         case opening(Early)
         case open(ConnectionID)
         case closed
     }
 
-    /// What came before the store had answered.
+    /// The bytes that arrived before the store's answer.
     private struct Early {
         var bytes: [ByteBuffer] = []
         var hasEnded = false
     }
 
-    /// How long a measured round trip is good for.
+    /// How long a measured round trip is used.
     private static let roundTripLifetime: TimeAmount = .milliseconds(250)
 
     private let driver: GatewayDriver
@@ -35,11 +36,11 @@ final class GatewayHandler: ChannelDuplexHandler {
     private var state = State.handshaking
     private var place: StrangerPlace
     private var isReading = true
-    /// Whether the channel asked to read while that was not allowed.
+    /// Whether the channel asked to read while reading was stopped.
     private var wantsRead = false
     private var sampledAt: NIODeadline?
 
-    /// The address of the client. A socket that the client has reset does not know it any more.
+    /// The address of the client. It is kept, because the socket no longer knows it after a reset.
     private var peer: String?
 
     init(driver: GatewayDriver, clients: GatewayClients, strangers: Strangers, tls: TLSHandler) {
@@ -51,7 +52,8 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
-    /// Closes before the handshake if no client is welcome: one that has written something would take it for sent.
+    /// Closes before the handshake if no client is accepted. A client that has written a notification would believe
+    /// that it was sent.
     func channelActive(context: ChannelHandlerContext) {
         self.peer = context.remoteAddress?.ipAddress
         guard self.driver.isOpen(for: self.address(context)) else { return context.close(promise: nil) }
@@ -59,11 +61,11 @@ final class GatewayHandler: ChannelDuplexHandler {
         context.fireChannelActive()
     }
 
-    /// Gives the place to another client.
+    /// Closes the connection, so that another can take its place.
     private func makeRoom() {
         guard let context = self.context else { return }
         self.driver.refused(self.address(context), GatewayDriver.tookPlace)
-        // The error of TLS that follows is not reported.
+        // The TLS error that follows the close is not reported.
         if case .handshaking = self.state { self.state = .closed }
         SocketHandler.close(context.channel)
     }
@@ -99,7 +101,7 @@ final class GatewayHandler: ChannelDuplexHandler {
         self.place.begin(.silent) { self.makeRoom() }
         self.state = .opening(Early())
         self.setReading(false)
-        // Both are gone with the channel.
+        // They are read now, because the channel may be closed when the answer comes.
         let (address, source) = (self.address(context), context.remoteAddress?.bytes ?? [])
         self.driver.open(identity: identity, for: address) { isOurs in
             guard isOurs else {
@@ -111,7 +113,7 @@ final class GatewayHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Goes on when the store has answered. What the client has written is not lost, even if it has gone meanwhile.
+    /// Continues after the store's answer. The client's early bytes are processed even if it has gone meanwhile.
     private func opened(_ context: ChannelHandlerContext, _ identity: Int, _ source: [UInt8]) {
         guard case .opening(let early) = self.state else { return }
         let id = self.driver.connected(
@@ -124,7 +126,7 @@ final class GatewayHandler: ChannelDuplexHandler {
         self.isReading = true
         self.sample(context)
         for bytes in early.bytes { self.driver.run { $0.received(id, bytes, now: $1) } }
-        // Only now: what is read comes after the early bytes. The driver may have stopped the reading meanwhile.
+        // Reading begins after the early bytes, so that the order stays. The driver may have stopped it meanwhile.
         self.setReading(self.isReading)
         if early.hasEnded { self.end() }
         if !context.channel.isActive { self.leave() }
@@ -154,7 +156,7 @@ final class GatewayHandler: ChannelDuplexHandler {
         self.place.end()
         switch self.state {
         case .handshaking, .closed: self.state = .closed
-        // It ends when the store has answered.
+        // The end is handled after the store's answer.
         case .opening: break
         case .open(let id):
             self.state = .closed
@@ -162,9 +164,9 @@ final class GatewayHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Says who was refused. After an error, TLS and the channel close by themselves.
+    /// Reports who was refused. TLS and the channel close by themselves after an error.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // In any case: the next error must not have its words.
+        // The sentence is taken for every error. Otherwise a later error would get it.
         let certificate = self.clients.takeRefused()
         guard case .handshaking = self.state, let error = error as? TLSError else { return }
         self.driver.failed(self.address(context), self.tls, error, certificate)
@@ -186,7 +188,7 @@ final class GatewayHandler: ChannelDuplexHandler {
         if self.isReading { context.read() } else { self.wantsRead = true }
     }
 
-    /// Measures the round trip, if the last measurement is old.
+    /// Measures the round trip if the last measurement is too old.
     private func sample(_ context: ChannelHandlerContext) {
         let now = NIODeadline.now()
         if let sampledAt, now - sampledAt < Self.roundTripLifetime { return }
@@ -220,9 +222,10 @@ final class GatewayHandler: ChannelDuplexHandler {
 }
 
 extension SocketAddress {
-    /// The bytes of the IP address, in network order; empty for other addresses.
+    /// The bytes of the IP address in network order; empty for any other address.
     fileprivate var bytes: [UInt8] {
-        // After family and port: four bytes in `sockaddr_in`, and in `sockaddr_in6` sixteen after the flow information.
+        // The address follows family and port: four bytes in `sockaddr_in`. In `sockaddr_in6`, sixteen bytes follow the
+        // flow information.
         switch self {
         case .v4(let address): withUnsafeBytes(of: address.address) { Array($0[4..<8]) }
         case .v6(let address): withUnsafeBytes(of: address.address) { Array($0[8..<24]) }

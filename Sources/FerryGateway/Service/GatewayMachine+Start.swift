@@ -3,7 +3,7 @@ internal import FerryMachine
 internal import FerryOpenSSL
 
 extension GatewayMachine {
-    /// Returns the machine of a configuration. With a store, it goes on where the last process ended.
+    /// Makes the machine of a configuration. With a store, it continues where the last process ended.
     static func make(
         _ configuration: Gateway.Configuration,
         upstreams: Int

@@ -1,22 +1,23 @@
 package import FerryServer
 internal import NIOCore
 
-/// The number of connections that the gateway's listeners may have together. Upstreams, store and list then always find
-/// a free descriptor, whatever strangers do on both ports.
+/// The number of connections that all listeners of the gateway may have together. The limit leaves descriptors free for
+/// upstreams, store and list, even if strangers open connections on both ports.
 package struct GatewayRoom: Hashable, Sendable {
-    /// The descriptors for an upstream: its connections, those that are dialled or end, and the look-up of its name. While a
-    /// peer answers PINGs and no requests, there are at most four common connections, and five side connections.
+    /// The descriptors that an upstream may need: for its connections, for those that are opening or closing, and for
+    /// the look-up of its name. If a peer answers PINGs but no requests, there are at most four common connections and
+    /// five side connections.
     package static let upstream = 16
-    /// The fewest clients for which it is worth to start.
+    /// The smallest number of clients with which the gateway starts.
     package static let fewest = 32
-    /// A feedback list is read within seconds, so few readers are connected at a time.
+    /// The largest number of readers. A reader is connected for seconds only, so few come at the same time.
     private static let mostReaders = 1024
     /// The descriptors of an event loop: epoll, eventfd and timerfd.
     private static let loop = 3
 
-    /// The connections of old clients.
+    /// The number of connections of old clients.
     package var clients: Int
-    /// The connections of readers of the feedback service; 0 without one.
+    /// The number of connections to the feedback service; 0 without the service.
     package var readers: Int
 
     package init(
@@ -30,7 +31,7 @@ package struct GatewayRoom: Hashable, Sendable {
         self.clients = max(1, free - self.readers)
     }
 
-    /// The sockets without which the gateway should not start, event loops apart.
+    /// The number of sockets that the gateway needs to start, without those of event loops.
     package static func needed(upstreams: Int) -> Int {
         DescriptorLimit.reserve + upstreams * self.upstream + self.fewest
     }

@@ -9,10 +9,10 @@ internal import Foundation
 
 /// The sentence about a client's certificate that was refused.
 enum RefusalWords {
-    /// The longest name that is shown, in bytes. A certificate may have one of many kilobytes.
+    /// The longest name in the sentence, in bytes. A name in a certificate can have many kilobytes.
     static let nameLimit = 200
 
-    /// - Parameter finding: why the authorities do not vouch for a certificate whose user ID is known.
+    /// - Parameter finding: the reason why the authorities do not vouch for a certificate whose user ID is known.
     static func of(_ certificate: CertificateSummary, _ finding: ChainFinding?) -> String {
         let name = certificate.subject.beginning(utf8: Self.nameLimit)
         let cut = name.endIndex < certificate.subject.endIndex ? "…" : ""
@@ -44,6 +44,6 @@ enum RefusalWords {
         }
     }
 
-    /// "2026-11-23".
+    /// Formats a day: "2026-11-23".
     private static func day(_ date: Date) -> String { String(date.formatted(.iso8601).prefix(10)) }
 }

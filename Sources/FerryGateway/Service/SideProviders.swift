@@ -1,18 +1,19 @@
 internal import FerryCore
 internal import Synchronization
 
-/// The providers of the side connections that are open, or whose last answers are awaited.
+/// The providers of side connections that are open, or that still have answers to come.
 final class SideProviders: Sendable {
     private let sides = Mutex<[SideID: GatewayUpstream.Side]>([:])
 
-    /// The time for a provider to close its connection. What is under way there, and late, may have arrived.
+    /// How long a provider may take to close its connection. Notifications that are still unanswered then may have
+    /// arrived.
     private static let limit: Duration = .seconds(1)
 
     subscript(id: SideID) -> GatewayUpstream.Side? { self.sides.withLock { $0[id] } }
 
     func add(_ side: GatewayUpstream.Side, as id: SideID) { self.sides.withLock { $0[id] = side } }
 
-    /// Closes a connection that is not used any more.
+    /// Closes a connection that is no longer used.
     func close(_ id: SideID) {
         guard let side = self.sides.withLock({ $0.removeValue(forKey: id) }) else { return }
         Task { _ = await side.provider.shutDown(within: Self.limit) }

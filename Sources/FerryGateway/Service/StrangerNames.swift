@@ -1,35 +1,36 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The addresses that are named in messages, without I/O: one that tries all the time must not fill the log.
+/// The addresses that messages name, without I/O. An address that keeps trying must not fill the log.
 ///
-/// Memory: ``limit`` refusals, and as many checks of a day. Further ones are not named: with so many at once, the first lines
-/// say enough.
+/// Memory: ``limit`` refusals, and as many checks of the last day. Addresses above that number are not named. The first
+/// lines then say enough.
 struct StrangerNames {
-    /// One that is refused is named again after this time.
+    /// The time after which a refused address is named again.
     private static let pause: TimeAmount = .minutes(1)
-    /// A stranger's client may say that it is ferry doctor. Its refusals must not stay unnamed for ever.
+    /// The same time for a client that calls itself ferry doctor. A stranger can claim that, so its refusals must still
+    /// be named sometimes.
     private static let doctorPause: TimeAmount = .hours(1)
-    /// An address without a check for this time is forgotten.
+    /// The time after which an address without a further check is forgotten.
     private static let checkMemory: TimeAmount = .hours(24)
     private static let limit = 1000
-    /// The longest reason of a refusal, in bytes: a stranger's handshake may have brought it.
+    /// The longest reason of a refusal, in bytes. A stranger's handshake may contain parts of it.
     private static let reasonLimit = 1000
 
-    /// When each address was last refused for each reason.
+    /// When each address was last named for each reason.
     private var refusals: [String: NIODeadline] = [:]
     /// The checks of each address, one entry for each kind.
     private var checks: [String: Checks] = [:]
 
     private struct Checks {
-        /// When the address was last named.
+        /// When a message last named the address.
         var named: NIODeadline
         var last: NIODeadline
 
         func isOver(_ now: NIODeadline) -> Bool { self.last + StrangerNames.checkMemory <= now }
     }
 
-    /// Returns the reason to name for a refused address; nil: it was named a moment ago.
+    /// Returns the reason to report for a refused address; nil if it was reported a moment ago.
     mutating func name(_ address: String, refusedFor reason: String, now: NIODeadline) -> String? {
         let reason = String(reason.beginning(utf8: Self.reasonLimit))
         let refusal = "\(address) \(reason)"
@@ -42,8 +43,9 @@ struct StrangerNames {
         return reason
     }
 
-    /// Returns whether to name an address whose connection wanted nothing. A monitor makes one every few seconds, so it is
-    /// named once, and again after a day without one; a client that calls itself ferry doctor, once an hour.
+    /// Returns whether to report an address whose connection sent no notification. A monitor makes such a connection
+    /// every few seconds. So an address is reported once, and again after a day without such a connection. A client
+    /// that calls itself ferry doctor is reported once an hour.
     mutating func names(_ address: String, for check: GatewayEvent.Check, now: NIODeadline) -> Bool {
         let key = "\(address) \(check)"
         if let known = self.checks[key], !known.isOver(now) {

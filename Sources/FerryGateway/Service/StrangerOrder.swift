@@ -1,7 +1,7 @@
 internal import DequeModule
 internal import NIOCore
 
-/// The connections of a listener that have shown nothing of themselves, the longest wait first. Without I/O.
+/// The connections of a listener that have not sent anything yet, the longest wait first. Without I/O.
 ///
 /// ```
 ///    accepted             handshake             bytes, or rows to read
@@ -11,29 +11,31 @@ internal import NIOCore
 ///             closed, one for each connection that waits for a place
 /// ```
 ///
-/// Otherwise clients that say nothing would keep every other one out. Each has a moment: with none, a crowd that connects
-/// all the time would end the handshake of an honest client, and the listener would do nothing but accept and close.
+/// Without this order, silent clients could take all places and keep every other client out. Each connection may stay
+/// for some time. Without that time, a crowd of connections would end the handshake of an honest client, and the
+/// listener would do nothing but accept and close.
 struct StrangerOrder: Sendable {
     /// One wait of one connection.
     typealias Wait = UInt64
 
     enum Stage: Int, CaseIterable, Hashable, Sendable {
-        /// Its TLS handshake is not over.
+        /// The TLS handshake is not over.
         case handshaking
-        /// Its client is known, and has sent nothing.
+        /// The client is known, but has sent nothing.
         case silent
 
-        /// The time that it may wait while others want its place.
+        /// How long a connection may stay silent while another wants its place.
         var patience: TimeAmount {
             switch self {
             case .handshaking: .seconds(1)
-            // A client may connect when its program starts, and send later: what it then writes would be lost.
+            // A client may connect when its program starts, and send later. If it were closed earlier, its first
+            // notifications would be lost.
             case .silent: .minutes(1)
             }
         }
     }
 
-    /// Whether a connection waits for a place in the listener.
+    /// Whether a connection wants a place in the listener.
     private enum Demand {
         case none
         case open
@@ -46,7 +48,7 @@ struct StrangerOrder: Sendable {
         var since: NIODeadline
     }
 
-    /// The waits of each stage in their order. Those that have ended stay until ``compact(_:)``.
+    /// The waits of each stage in order. A wait that has ended stays here until ``compact(_:)``.
     private var orders = Stage.allCases.map { _ in Deque<Entry>() }
     private var stages: [Wait: Stage] = [:]
     private var last: Wait = 0
@@ -64,15 +66,15 @@ struct StrangerOrder: Sendable {
         self.compact(stage)
     }
 
-    /// Notes whether a connection waits for a place. With each `true` another one does.
+    /// Notes whether a connection wants a place. Each call with `true` means another connection.
     mutating func placeIsWanted(_ isWanted: Bool) { self.demand = isWanted ? .open : .none }
 
-    /// When the next connection must give its place. Nil: no place is wanted, or every client has shown itself.
+    /// When the next connection must give its place; nil if no place is wanted, or if every client has sent something.
     var nextDeadline: NIODeadline? {
         mutating get { self.next?.deadline }
     }
 
-    /// Returns the connection that gives its place now. Its wait has ended.
+    /// Returns the connection that must give its place now. Its wait is over.
     mutating func makeRoom(now: NIODeadline) -> Wait? {
         guard let next, next.deadline <= now else { return nil }
         self.demand = .met
@@ -99,7 +101,7 @@ struct StrangerOrder: Sendable {
         return nil
     }
 
-    /// Bounds the order by twice the number of waits.
+    /// Keeps the length of the order below twice the number of waits.
     private mutating func compact(_ stage: Stage) {
         guard self.orders[stage.rawValue].count > 2 * self.stages.count + 64 else { return }
         self.orders[stage.rawValue].removeAll { self.stages[$0.wait] == nil }

@@ -1,9 +1,9 @@
 internal import NIOCore
 
-/// Makes room in a listener that has as many connections as it may have: closes those that have shown nothing of
-/// themselves, as ``StrangerOrder`` says.
+/// The closer of silent connections in a full listener. It chooses them as ``StrangerOrder`` says.
 ///
-/// `@unchecked Sendable`: everything is used on the event loop only, which the listener and its connections share.
+/// `@unchecked Sendable`, because everything is used on the event loop only, which the listener and its connections
+/// share.
 final class Strangers: @unchecked Sendable {
     private let eventLoop: any EventLoop
     private var order = StrangerOrder()
@@ -14,7 +14,7 @@ final class Strangers: @unchecked Sendable {
 
     /// Begins a wait.
     ///
-    /// - Parameter close: closes the connection. Called once at most.
+    /// - Parameter close: closes the connection. It is called at most once.
     func begin(_ stage: StrangerOrder.Stage, _ close: @escaping () -> Void) -> StrangerOrder.Wait {
         let wait = self.order.begin(stage, now: self.eventLoop.now)
         self.closers[wait] = close
@@ -27,13 +27,13 @@ final class Strangers: @unchecked Sendable {
         self.order.end(wait)
     }
 
-    /// Notes that a connection waits for a place in the listener, or that none does.
+    /// Notes whether a connection wants a place in the listener.
     func placeIsWanted(_ isWanted: Bool) {
         self.order.placeIsWanted(isWanted)
         self.schedule()
     }
 
-    /// Keeps a timer that is early: it sets the next one.
+    /// Sets the timer for the next deadline. A timer that fires earlier stays, because it then sets the next one.
     private func schedule() {
         guard let deadline = self.order.nextDeadline else {
             self.timer?.task.cancel()
@@ -55,7 +55,7 @@ final class Strangers: @unchecked Sendable {
     }
 }
 
-/// The place of one connection among the strangers of its listener.
+/// The wait of one connection among the silent ones of its listener.
 struct StrangerPlace {
     private let strangers: Strangers
     private var wait: StrangerOrder.Wait?
@@ -68,7 +68,7 @@ struct StrangerPlace {
         self.wait = self.strangers.begin(stage, close)
     }
 
-    /// Notes that the connection is known, or gone.
+    /// Notes that the connection has sent something or is closed.
     mutating func end() {
         guard let wait else { return }
         self.strangers.end(wait)

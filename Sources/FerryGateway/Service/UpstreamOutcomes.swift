@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// The outcomes of an upstream, on their way from its event loop to the gateway's.
 ///
-/// Give it as the sink of the provider that the gateway forwards to. Memory: the outcomes of what the upstream has, which
-/// its queue limit bounds.
+/// Give it as the sink to the provider that the gateway forwards to. Memory: the outcomes of the notifications in the
+/// provider, which its queue limit bounds.
 package final class UpstreamOutcomes: OutcomeSink {
     private struct State {
         var records: [OutcomeRecord] = []
@@ -16,7 +16,7 @@ package final class UpstreamOutcomes: OutcomeSink {
 
     package init() {}
 
-    /// Notes the outcomes, and wakes the gateway unless it is awake already.
+    /// Notes the outcomes, and wakes the gateway unless it was woken before.
     package func settled(_ outcomes: Span<OutcomeRecord>) {
         let wake = self.state.withLock { state in
             let isFirst = state.records.isEmpty
@@ -36,7 +36,7 @@ package final class UpstreamOutcomes: OutcomeSink {
         }
     }
 
-    /// - Parameter wake: called on any thread when there are outcomes after there were none.
+    /// - Parameter wake: called on any thread when outcomes arrive in an empty list.
     func onNews(_ wake: @escaping @Sendable () -> Void) {
         let hasNews = self.state.withLock { state in
             state.wake = wake

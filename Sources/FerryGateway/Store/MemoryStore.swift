@@ -1,15 +1,15 @@
 internal import Synchronization
 
-/// A store that dies with its process, for tests: it can be slow, full, or taken by another owner.
+/// A store that ends with its process, for tests. It can be slow, full, or taken by another owner.
 ///
-/// A copy of the reference that is opened again is what a new process would find after a kill.
+/// To act as a new process after a kill, open the same object again.
 package final class MemoryStore: GatewayStore {
     private struct State {
         var epoch: UInt64 = 0
         var segments: [UInt64: [UInt8]] = [:]
         var rows: [StoreTable: [[UInt8]: [UInt8]]] = [:]
         var trouble: String?
-        /// The first commit that was refused: until it is repeated, later ones are refused, too.
+        /// The first commit that was refused. Later ones are refused too, until it is repeated.
         var refused: (number: UInt64, reason: String)?
         var isHeld = false
         var held: [(work: @Sendable (inout State) -> StoreAnswer, then: @Sendable (StoreAnswer) -> Void)] = []
@@ -27,7 +27,7 @@ package final class MemoryStore: GatewayStore {
 
     package func open() async -> StoreOpening { self.take() }
 
-    /// Opens the store; see ``GatewayStore/open()``. What waits for ``release()`` is lost, as in a kill.
+    /// Opens the store; see ``GatewayStore/open()``. Commits that wait for ``release()`` are lost, as in a kill.
     package func take() -> StoreOpening {
         self.state.withLock { state in
             state.epoch += 1
@@ -39,10 +39,10 @@ package final class MemoryStore: GatewayStore {
 
     package func segments(after: UInt64) async -> [StoredSegment] { self.page(after: after) }
 
-    /// The same without a task.
+    /// Does the same as ``segments(after:)`` without a task.
     package func page(after: UInt64) -> [StoredSegment] {
         self.state.withLock { state in
-            // Short pages, so that readers prove that they turn them.
+            // Pages are short, so that tests show that readers ask for the next one.
             state.segments.keys.filter { $0 > after }.sorted().prefix(3).compactMap { number in
                 state.segments[number].map { StoredSegment(number: number, bytes: $0) }
             }
@@ -51,14 +51,14 @@ package final class MemoryStore: GatewayStore {
 
     package func rows(_ table: StoreTable) async -> [StoreRow] { self.all(table) }
 
-    /// The same without a task.
+    /// Does the same as ``rows(_:)`` without a task.
     package func all(_ table: StoreTable) -> [StoreRow] {
         self.state.withLock { state in
             state.rows[table, default: [:]].map { StoreRow(key: $0.key, value: $0.value) }
         }
     }
 
-    /// The same as ``append(_:then:)`` for a store that is not held.
+    /// Does the same as ``append(_:then:)`` for a store that is not held.
     package func write(_ commit: StoreCommit) -> StoreAnswer { self.state.withLock { Self.write(commit, &$0) } }
 
     package func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void) {
@@ -107,16 +107,16 @@ package final class MemoryStore: GatewayStore {
     /// The number of segments.
     package var count: Int { self.state.withLock { $0.segments.count } }
 
-    /// The commits and claims that wait for ``release()``.
+    /// The number of commits and claims that wait for ``release()``.
     package var heldCount: Int { self.state.withLock { $0.held.count } }
 
-    /// Refuses every commit and claim for this reason; nil: no more.
+    /// Refuses every commit and claim with this reason; nil ends the refusals.
     package func fail(_ trouble: String?) { self.state.withLock { $0.trouble = trouble } }
 
-    /// Answers nothing until ``release()``.
+    /// Holds all answers until ``release()``.
     package func hold() { self.state.withLock { $0.isHeld = true } }
 
-    /// Writes and answers what waits.
+    /// Writes and answers the held commits and claims.
     package func release() {
         let answers = self.state.withLock { state in
             state.isHeld = false
@@ -126,12 +126,12 @@ package final class MemoryStore: GatewayStore {
         for (then, answer) in answers { then(answer) }
     }
 
-    /// Changes a row, as a damaged disk does.
+    /// Changes a row, as a damaged disk would.
     package func damage(_ change: StoreChange) {
         self.state.withLock { $0.rows[change.table, default: [:]][change.key] = change.value }
     }
 
-    /// Changes a byte of a segment, as a damaged disk does.
+    /// Changes a byte of a segment, as a damaged disk would.
     package func damage(_ number: UInt64) {
         self.state.withLock { state in
             guard let last = state.segments[number]?.indices.last else { return }

@@ -1,19 +1,19 @@
 internal import FerrySQLite
 internal import NIOPosix
 
-/// A store in one SQLite file, on a thread of its own.
+/// A store in one SQLite file, with its own thread.
 ///
-/// Beside the file stands another with the ending `-mark`: see ``HighWaterMark``. Rows and segments that were removed may
-/// be read in the file until others take their place, so it is for its owner alone.
+/// A second file with the ending `-mark` is beside it; see ``HighWaterMark``. Removed rows and segments stay readable
+/// in the file until others overwrite them. So only the owner can read the file.
 package final class SQLiteStore: GatewayStore {
     private let core: SQLiteStoreCore
     private let thread = NIOThreadPool(numberOfThreads: 1)
 
     /// - Parameters:
-    ///   - path: the file; it is made if there is none.
-    ///   - survivesPowerLoss: whether a commit waits for the disk. Without it a killed process loses nothing, and a loss
-    ///     of power may lose the last commits.
-    ///   - warn: gets a sentence about the store when it is opened, on the store's thread.
+    ///   - path: the file. If it does not exist, it is made.
+    ///   - survivesPowerLoss: whether a commit waits for the disk. Without it a killed process loses nothing, but a
+    ///     loss of power may lose the last commits.
+    ///   - warn: gets a sentence about anything unusual when the store is opened, on the store's thread.
     package init(path: String, survivesPowerLoss: Bool = false, warn: @escaping @Sendable (String) -> Void = { _ in }) {
         self.core = SQLiteStoreCore(path: path, durability: survivesPowerLoss ? .power : .process, warn: warn)
         self.thread.start()
@@ -46,7 +46,7 @@ package final class SQLiteStore: GatewayStore {
     }
 
     package func close() async {
-        // It fails only if the store was closed before.
+        // The call fails only if the store was closed before.
         _ = try? await self.run { core throws(StoreError) in core.close() }
         try? await self.thread.shutdownGracefully()
     }

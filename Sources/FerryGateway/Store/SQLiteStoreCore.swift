@@ -2,7 +2,7 @@ internal import FerrySQLite
 
 /// The file of a ``SQLiteStore``.
 ///
-/// `@unchecked Sendable`: one thread uses it.
+/// `@unchecked Sendable`, because only one thread uses it.
 final class SQLiteStoreCore: @unchecked Sendable {
     private struct File {
         var database: SQLiteDatabase
@@ -16,18 +16,19 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     static let isClosed = StoreError("The store is closed.")
 
-    /// The bytes of one page of segments, unless the first alone has more.
+    /// The largest size of a page of segments, in bytes. One longer segment is a page of its own.
     private static let pageLength = 4 << 20
     private static let keyLength = 16
-    /// A gateway that knows an earlier version only would leave the lines of the list of rejections in the file.
+    /// The version of the tables. A gateway of an earlier version would leave the lines of the list of rejections in
+    /// the file, so it must refuse a newer file.
     private static let version: Int64 = 2
 
     private let path: String
     private let durability: SQLiteDatabase.Durability
     private let warn: (String) -> Void
     private var file: File?
-    /// The first commit that was refused, and why: until it is repeated, later ones are refused, too. Otherwise an older
-    /// row would take the place of a newer one.
+    /// The first commit that was refused, with the reason. Later ones are refused until it is repeated. Otherwise an
+    /// older row would replace a newer one.
     private var refused: (number: UInt64, reason: String)?
 
     init(path: String, durability: SQLiteDatabase.Durability, warn: @escaping (String) -> Void) {
@@ -50,7 +51,8 @@ final class SQLiteStoreCore: @unchecked Sendable {
             throw StoreError(error.description)
         }
         if finding == .isNew, opened.last > 0 {
-            // It starts, because a damaged mark is to be removed. Nobody could tell a loss now.
+            // The gateway starts anyway, because the operator removes a damaged mark. A loss could no longer be
+            // detected.
             self.warn(
                 "The store's mark \(self.markPath) was missing, and is made anew. If the store has lost its last commits, "
                     + "this start cannot see it."
@@ -62,7 +64,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     private var markPath: String { "\(self.path)-mark" }
 
-    /// Returns the error with what to do about it.
+    /// Makes the error with a sentence that says what to do.
     private func error(_ sentence: String, _ error: SQLiteError) -> StoreError {
         let advice =
             error.kind == .damaged
@@ -100,10 +102,10 @@ final class SQLiteStoreCore: @unchecked Sendable {
         return (file, opening, last)
     }
 
-    /// Makes the tables of a new file, and takes those of the last release.
+    /// Makes the tables of a new file, or converts those of the last release.
     private static func migrate(_ database: SQLiteDatabase) throws(SQLiteError) {
         try database.make(version: Self.version) { found throws(SQLiteError) in
-            // Version 1 had the same tables, and no lines of the list of rejections.
+            // Version 1 had the same tables, but no lines of the list of rejections, so nothing has to be changed.
             guard found == 0 else { return }
             try database.execute(
                 """
@@ -130,7 +132,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
             var segments: [StoredSegment] = []
             var length = 0
             var last = after
-            // One statement for each segment: a reader that stays open would let the log grow without end.
+            // Each segment has a statement of its own. A reader that stays open would let the log grow without limit.
             let next = try file.database.prepare(
                 "SELECT number, bytes FROM segments WHERE number > ? ORDER BY number LIMIT 1"
             )
@@ -169,7 +171,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
     }
 
-    /// Answers whether the process with this epoch has the store.
+    /// Answers whether the process with this epoch still has the store.
     func ask(_ epoch: UInt64) -> StoreAnswer {
         do {
             let present = try self.read { file throws(SQLiteError) in
@@ -190,7 +192,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
     func append(_ commit: StoreCommit) -> StoreAnswer {
         guard let file else { return .unavailable(Self.isClosed.description) }
         if let refused, refused.number < commit.segment.number { return .unavailable(refused.reason) }
-        // A commit to a removed file would be gone with the process.
+        // The file was removed. A commit to it would be lost when the process ends.
         guard file.database.isInPlace else {
             let reason =
                 "The store's file \(self.path) was removed or replaced while it was open. Put it back, or start anew."

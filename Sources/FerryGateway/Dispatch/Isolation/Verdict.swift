@@ -1,17 +1,17 @@
 internal import FerryCore
 
-/// The meaning of an outcome for the connection that all clients share.
+/// The effect of an outcome on the connection that all clients share.
 ///
-/// APNs closes connections on which it refuses many tokens, and the provider stops for a while when APNs answers with
-/// nothing but server errors. So both are counted for each client and topic.
+/// APNs closes a connection on which it refuses many tokens. If APNs answers with server errors only, the provider
+/// pauses. So both are counted for each client and topic.
 enum Verdict: Hashable, Sendable {
-    /// APNs took the notification, or knows since when the app is gone.
+    /// APNs accepted the notification, or said when the app was removed.
     case taken
-    /// APNs refused the token, and may close the connection for it.
+    /// APNs refused the token. Many such refusals make it close the connection.
     case countable
     /// APNs failed: a server error (5xx).
     case failed
-    /// The answer says nothing of the token, or there was no answer.
+    /// The answer says nothing about the token, or there was no answer.
     case other
 
     init(of outcome: Outcome) {

@@ -1,19 +1,20 @@
 internal import NIOCore
 
-/// The rows of ``StoreTable/gates``: which gates were warm, and when, so that a restart does not shut them.
+/// The rows of ``StoreTable/gates``. They say which gates were warm, and since when, so that a restart does not make
+/// them cold.
 ///
 /// ```
 ///   0, upstream's host and credential, 0, topic     the time of an acceptance, in UNIX seconds (4)
 ///   1, name of a client                             the key of the gate of its first topic
 /// ```
 ///
-/// The second row has the host, credential and topic with which a client's tokens were refused: with others they may be
-/// good.
+/// The second row has the host, credential and topic with which a client's tokens were refused. With another of these,
+/// the tokens may be good.
 enum GateRow {
-    /// How long a gate is warm after the last acceptance.
+    /// How long a gate stays warm after the last acceptance, in seconds.
     static let lifetime: UInt32 = 30 * 86_400
 
-    /// The key of a route's gate; nil: its upstream has no name that lasts.
+    /// The key of the gate of a route; nil if the upstream has no name that outlives the process.
     static func key(of route: Route) -> [UInt8]? {
         route.upstreamKey.isEmpty ? nil : [0] + route.upstreamKey + [0] + route.topic
     }
@@ -24,8 +25,8 @@ enum GateRow {
         self.key(of: route).map { StoreChange(.gates, key: $0, value: Array(buffer: ByteBuffer(integer: now))) }
     }
 
-    /// The rows that say nothing any more: a gate that was not warm for ``lifetime``, and a client that the configuration
-    /// does not name, if its gate has no other row.
+    /// The rows that have no meaning any more. A gate's row is outdated after ``lifetime``. A client's row is outdated
+    /// if the configuration does not name the client, and its gate has no row.
     static func outdated(_ rows: [StoreRow], clients: some Sequence<String>, now: UInt32) -> [StoreRow] {
         let gates = Set(rows.filter { $0.key.first == 0 && self.time($0.value, now: now) != nil }.map(\.key))
         let named = Set(clients.map { self.key(ofClient: $0) })
@@ -38,7 +39,7 @@ enum GateRow {
         }
     }
 
-    /// The time of an acceptance; nil: it is too old.
+    /// The time of an acceptance; nil if it is too old.
     static func time(_ value: [UInt8], now: UInt32) -> UInt32? {
         var value = ByteBuffer(bytes: value)
         guard let time = value.readInteger(as: UInt32.self), time > now || now - time <= Self.lifetime else {

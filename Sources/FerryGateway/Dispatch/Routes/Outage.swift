@@ -1,8 +1,9 @@
 internal import NIOCore
 
-/// Whether an upstream answers, but takes nothing: each notification gets a server's fault, such as 503.
+/// The outage of an upstream that answers every notification with a server's fault, such as 503.
 ///
-/// Notifications then go out again until APNs takes them, and nobody would know why nothing arrives.
+/// During an outage, notifications are sent again until APNs accepts them. Without this alarm, the operator would not
+/// learn why nothing arrives.
 struct Outage: Sendable {
     private enum State {
         case none
@@ -10,12 +11,12 @@ struct Outage: Sendable {
         case known
     }
 
-    /// How long nothing but faults makes an outage.
+    /// The time with nothing but faults after which an outage is reported.
     static let patience: TimeAmount = .seconds(10)
 
     private var state = State.none
 
-    /// Notes a server's fault. Returns whether the outage is known now, and was not before.
+    /// Notes a server's fault. Returns whether it makes an outage known.
     mutating func failed(now: NIODeadline) -> Bool {
         switch self.state {
         case .none:
@@ -30,7 +31,7 @@ struct Outage: Sendable {
         }
     }
 
-    /// Notes any other answer of APNs. Returns whether a known outage ends.
+    /// Notes any other answer of APNs. Returns whether it ends a known outage.
     mutating func answered() -> Bool {
         defer { self.state = .none }
         return if case .known = self.state { true } else { false }

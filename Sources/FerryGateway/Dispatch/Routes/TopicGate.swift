@@ -1,10 +1,12 @@
 internal import NIOCore
 
-/// Whether notifications for one topic, with one credential, may go out and be refused.
+/// The gate of one topic with one credential. It decides whether notifications may be sent, and whether refusals may be
+/// reported.
 ///
-/// A wrong environment, topic or key looks like many bad tokens, and status 8 makes clients delete them. So no status 8
-/// is told before the first acceptance. Too many refusals without one, or a refusal of the topic or the credentials
-/// themselves, close the gate: notifications wait, and one a second tries the way.
+/// With a wrong environment, topic or key, all tokens look bad, and status 8 makes clients delete them. So status 8 is
+/// not reported before the first acceptance. The gate shuts after too many refusals without an acceptance, or after a
+/// refusal of the topic or the credentials. Notifications then wait, and one is sent each second to try whether the
+/// trouble is over.
 ///
 /// ```
 ///            accepted
@@ -17,34 +19,34 @@ internal import NIOCore
 /// ```
 struct TopicGate: Sendable {
     private enum State {
-        /// Nothing was accepted. The number of refused tokens so far.
+        /// No notification was accepted yet. The number counts refused tokens.
         case cold(refusals: Int)
         case warm
-        /// Notifications wait. The next one may try at that time.
+        /// Notifications wait. The next one may be tried at this time.
         case shut(tryAt: NIODeadline)
     }
 
-    /// A list may begin with this many dead tokens without an alarm.
+    /// The number of dead tokens with which a list may begin without an alarm.
     static let patience = 20
-    /// The time between two notifications that try a shut gate.
+    /// The time between two tries while the gate is shut.
     static let pause: TimeAmount = .seconds(1)
 
-    /// The seconds between two notes for the store that a gate is warm.
+    /// The time between two notes to the store that a gate is warm, in seconds.
     private static let noteInterval: UInt32 = 86_400
 
     private var state = State.cold(refusals: 0)
-    /// UNIX seconds: the last acceptance of which the store was told.
+    /// The last acceptance that the store knows, in UNIX seconds.
     private var notedAt: UInt32 = 0
 
-    /// Whether status 8 may be told.
+    /// Whether status 8 may be reported.
     var isWarm: Bool { if case .warm = self.state { true } else { false } }
 
     var isShut: Bool { if case .shut = self.state { true } else { false } }
 
-    /// When the next notification may try; nil while the gate is not shut.
+    /// When the next notification may be tried; nil if the gate is not shut.
     var tryAt: NIODeadline? { if case .shut(let tryAt) = self.state { tryAt } else { nil } }
 
-    /// Whether a notification may go out now.
+    /// Whether a notification may be sent now.
     mutating func admits(now: NIODeadline) -> Bool {
         guard case .shut(let tryAt) = self.state else { return true }
         guard tryAt <= now else { return false }
@@ -52,16 +54,16 @@ struct TopicGate: Sendable {
         return true
     }
 
-    /// Notes that APNs knows the token: it accepted the notification, or said since when the app is gone.
+    /// Notes that APNs knows the token. It accepted the notification, or it said when the app was removed.
     mutating func accepted(now: UInt32) {
         self.state = .warm
         self.notedAt = now
     }
 
-    /// Whether the last acceptance of which the store was told is a day old.
+    /// Whether the last acceptance that the store knows is a day old.
     func isOld(now: UInt32) -> Bool { now > self.notedAt && now - self.notedAt >= Self.noteInterval }
 
-    /// Notes a refused token. Returns whether this closes the gate.
+    /// Notes a refused token. Returns whether the gate shuts.
     mutating func refusedToken(now: NIODeadline) -> Bool {
         guard case .cold(let refusals) = self.state else { return false }
         guard refusals + 1 >= Self.patience else {
@@ -72,7 +74,7 @@ struct TopicGate: Sendable {
         return true
     }
 
-    /// Notes that the topic or the credentials were refused. Returns whether this closes the gate.
+    /// Notes that the topic or the credentials were refused. Returns whether the gate shuts.
     mutating func blocked(now: NIODeadline) -> Bool {
         guard !self.isShut else { return false }
         self.state = .shut(tryAt: now + Self.pause)

@@ -6,36 +6,37 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What the gateway does with an outcome of its upstream.
+/// The gateway's reaction to an outcome of its upstream.
 ///
-/// The old clients know nine status codes, and do different things on each. A code that makes one of them give up, or
-/// try for ever, is never sent for a fault that is not the client's.
+/// Old clients know nine status codes, and react differently to each. Some codes make a client give up or try for ever.
+/// Such a code is never sent for a fault that is not the client's.
 package enum Answer: Hashable, Sendable {
-    /// The client counts it as accepted: nothing is said.
+    /// The client gets no response, so it counts the notification as accepted.
     case accepted
-    /// The client counts it as accepted, as with Apple's gateway. The feedback list gets the token, with APNs' time in
-    /// UNIX seconds.
+    /// The client counts the notification as accepted, as with Apple's gateway. The feedback list gets the token, with
+    /// APNs' time in UNIX seconds.
     case gone(since: UInt32?)
-    /// An error response may name it.
+    /// An error response may name the notification.
     case refused(BinaryStatus)
-    /// The token belongs to another topic of the identity, or is refused with status 8.
+    /// The token belongs to another topic of the identity, or it is refused with status 8.
     case tryOtherTopic
-    /// It goes out again, with the same `apns-id`, after this time.
+    /// The notification is sent again after this time, with the same `apns-id`.
     case retry(Retry)
-    /// The topic or the credentials are at fault, and so would be every notification: keep it, and sound the alarm.
+    /// The topic or the credentials are at fault, so every other notification would fail too. Keep this one, and raise
+    /// the alarm.
     case blocked
-    /// The request was at fault, which the gateway made: keep it in the list of dead letters, and sound the alarm.
+    /// The gateway made a wrong request. Keep the notification in the list of dead letters, and raise the alarm.
     case deadLetter
-    /// Its expiration passed before it was sent.
+    /// The notification expired before it was sent.
     case expired
-    /// It may have arrived. The configuration decides whether it goes out again.
+    /// The notification may have arrived. The configuration decides whether it is sent again.
     case unknown
 
-    /// How soon a notification goes out again.
+    /// How soon a notification is sent again.
     package enum Retry: Hashable, Sendable {
         /// After the back-off.
         case later
-        /// The device gets too many: wait longer, and hold up nothing else.
+        /// The device gets too many notifications. This one waits longer, and others do not wait for it.
         case deviceIsBusy
     }
 
@@ -57,7 +58,8 @@ package enum Answer: Hashable, Sendable {
         } else if rejection.reason == .unregistered || rejection.reason == .expiredToken {
             self = .gone(since: rejection.timestamp.map { UInt32(clamping: Int64($0.timeIntervalSince1970)) })
         } else {
-            // A reason that Ferry does not know: a server's fault mends itself, a request's fault does not.
+            // Ferry does not know the reason. A fault of the server may pass, so the notification is sent again. A
+            // fault of the request does not pass.
             self = (rejection.status ?? 500) >= 500 ? .retry(.later) : .deadLetter
         }
     }

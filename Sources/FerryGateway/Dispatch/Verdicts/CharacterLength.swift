@@ -1,19 +1,19 @@
 package import FerryCore
 
 extension Reason {
-    /// The length of the payload counts its characters, and not its bytes.
+    /// The length of a payload counts characters instead of bytes.
     package static let payloadLengthInCharacters = Reason(rawValue: "PayloadLengthInCharacters")
 }
 
-/// Finds out whether the length of a payload counts characters, and not bytes. Programs that take the length of a
-/// string make this fault with the first payload that is not ASCII. The rest of the payload then looks like the next
+/// Recognizes a payload length that counts characters instead of bytes. Programs that send the length of a string make
+/// this fault with their first payload that is not ASCII. The end of the payload then looks like the start of the next
 /// notification.
 enum CharacterLength {
     /// - Parameters:
-    ///   - payload: the range that the length gives. It holds no JSON object.
-    ///   - bytes: everything that was received with it.
+    ///   - payload: the range that the length gives. It does not hold a whole JSON object.
+    ///   - bytes: all bytes that were received with it.
     static func isLength(of payload: Range<Int>, in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-        // Strings of C# and Java count a letter beyond U+FFFF twice.
+        // Strings of C# and Java count a character beyond U+FFFF as two, so both ways of counting are tried.
         [1, 2].contains { self.isLength(of: payload, in: bytes, ofLongLetters: $0) }
     }
 

@@ -1,14 +1,14 @@
 internal import DequeModule
 internal import FerryCore
 
-/// The tokens whose refusal no error response has told. The next push to such a token tells it.
+/// The refused tokens that no error response has named. The next push to such a token is answered with its status.
 ///
-/// Bounded: the oldest goes first. Its refusal then stands in the list of rejections alone.
+/// The number is bounded: the oldest token is dropped first. Its refusal is then in the list of rejections only.
 struct KnownBad: Sendable {
     struct Key: Hashable, Sendable {
-        /// The number of the topic with its credential.
+        /// The number of the route: topic and credential.
         var route: Int
-        /// A copy: a slice would keep the payload.
+        /// The bytes are copied, because a slice would keep the whole payload in memory.
         var token: [UInt8]
     }
 
@@ -17,7 +17,7 @@ struct KnownBad: Sendable {
     private var statuses: [Key: BinaryStatus] = [:]
     private var order: Deque<Key> = []
 
-    /// - Parameter limit: the most tokens that it remembers.
+    /// - Parameter limit: the largest number of remembered tokens.
     init(limit: Int = 1_000_000) { self.limit = limit }
 
     var isEmpty: Bool { self.statuses.isEmpty }
@@ -25,7 +25,7 @@ struct KnownBad: Sendable {
     mutating func insert(_ key: Key, _ status: BinaryStatus) {
         guard self.statuses.updateValue(status, forKey: key) == nil else { return }
         self.order.append(key)
-        // Removed keys stay in the list, so that it is longer than the table.
+        // A removed key stays in the order, so the order can be longer than the table.
         while self.statuses.count > self.limit || self.order.count > 2 * self.limit {
             guard let oldest = self.order.popFirst() else { return }
             self.statuses[oldest] = nil
