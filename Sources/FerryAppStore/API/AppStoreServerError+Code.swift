@@ -24,8 +24,7 @@ extension AppStoreServerError {
             }
         }
 
-        // MARK: Apple's kinds. Source: the error codes of the App Store Server API, and Apple's
-        // app-store-server-library 6.0.0.
+        // MARK: Apple's. Source: the error codes of the App Store Server API, and Apple's app-store-server-library 6.0.0.
 
         /// The transaction identifier has a wrong form.
         public static let invalidTransactionID = Code(number: 4_000_006)

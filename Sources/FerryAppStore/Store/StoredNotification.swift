@@ -6,49 +6,50 @@ public import Foundation
 
 /// A notification in an ``AppStoreStore``.
 public struct StoredNotification: Sendable {
-    /// How a notification came.
+    /// The way by which a notification came.
     @nonexhaustive
     public enum Origin: Int, Sendable {
-        /// Apple sent it.
+        /// Apple sent the notification.
         case post
-        /// It was fetched from the history.
+        /// The notification was fetched from the history.
         case recovery
     }
 
     /// The state of a delivery to one destination.
     public struct Delivery: Sendable {
-        /// How far a delivery is.
+        /// The progress of a delivery.
         @nonexhaustive
         public enum State: Int, Sendable {
-            /// It was not delivered yet.
+            /// The notification was not delivered yet.
             case waiting
-            /// The destination took it.
+            /// The destination accepted the notification.
             case delivered
-            /// It failed for 3 days and was set aside.
+            /// The delivery failed for 3 days and was set aside.
             case dead
         }
 
         /// The name of the destination.
         public let destination: String
-        /// How far the delivery is.
+        /// The progress of the delivery.
         public let state: State
-        /// How often it was tried.
+        /// The number of attempts.
         public let attempts: Int
-        /// Why the last attempt failed, in words that hold no secret. Nil: none has failed since it was last delivered.
+        /// The reason why the last attempt failed, in words that contain no secret; nil if no attempt failed since the
+        /// last delivery.
         public let failure: String?
     }
 
-    /// The order of arrival, from 1.
+    /// The number of the notification in the order of arrival, from 1.
     public let number: UInt64
     /// The notification. Its ``AppStoreNotification/json`` is empty in the result of
     /// ``AppStoreStore/list(limit:before:state:)``.
     public let notification: AppStoreNotification
-    /// When the first copy came to the store, by this machine's clock. ``AppStoreStore/retention`` begins here.
+    /// When the first copy arrived, by this machine's clock. ``AppStoreStore/retention`` begins here.
     public let received: Date
-    /// How the first copy came. Later copies change nothing.
+    /// The way by which the first copy came. Later copies do not change it.
     public let origin: Origin
-    /// The deliveries, one for each destination that the store had when the notification came. Destinations that are added
-    /// later do not get it.
+    /// The deliveries: one for each destination that the store had when the notification came. A destination that is
+    /// added later does not get the notification.
     public let deliveries: [Delivery]
 }
 
@@ -56,18 +57,18 @@ public struct StoredNotification: Sendable {
 public struct AppStoreDelivery: Sendable {
     /// The notification, with its content.
     public let notification: AppStoreNotification
-    /// 1 for the first attempt. After a crash, an attempt may have the number of the one before.
+    /// The number of the attempt, from 1. After a crash, an attempt may have the number of the one before.
     public let attempt: Int
-    /// Whether a notification about the same customer that was signed later has been delivered to this destination: then the
-    /// notification tells of the past.
+    /// Whether a newer notification about the same customer was delivered to this destination before. Then this
+    /// notification describes an older state. Newer means signed later.
     public let isStale: Bool
-    /// The body of the post, unchanged. Empty if no destination needed posts when it came.
+    /// The unchanged body of the post; empty if no destination needed posts when it came.
     package let post: [UInt8]
     let number: UInt64
     /// The time since the first failure; zero before it.
     let failing: Duration
 
-    /// The delivery of a notification that no store keeps.
+    /// Makes the delivery of a notification that no store keeps.
     static func first(_ notification: AppStoreNotification) -> AppStoreDelivery {
         AppStoreDelivery(notification: notification, attempt: 1, isStale: false, post: [], number: 0, failing: .zero)
     }

@@ -161,7 +161,7 @@ package struct Journal {
         self.isAwaited = true
     }
 
-    /// Notes changes of rows for whose commit no action waits.
+    /// Notes changes of rows. No action waits for their commit.
     mutating func change(_ changes: [StoreChange], now: Moment) {
         guard !changes.isEmpty else { return }
         self.begin(now: now)

@@ -110,8 +110,8 @@ package struct SideHealth {
             self.state = .failing(failing)
             return self.isOver(failing, now) ? self.failed(now: now) : nil
         case .down:
-            // A copy of a notification that may have arrived still waited on the side, and one was answered. So the
-            // side works.
+            // The side may still have copies of notifications that could have arrived. The peer answered one of them, so
+            // the side works.
             guard hasAnswered else { return nil }
             self.state = .working
             return .up
