@@ -197,8 +197,8 @@ package enum GatewayBounds {
         static let pinnedLength = 1 << 30
         static let sweep: TimeAmount = .seconds(1)
         /// The age of the oldest frame that an episode may need. All frames after the one that an error response names were
-        /// read within this time. It is the sum of ``FerryBinary/GatewayBounds/age`` and
-        /// ``FerryBinary/GatewayBounds/journal``, rounded up.
+        /// read within this time. It is the sum of ``GatewayBounds/age`` and
+        /// ``GatewayBounds/journal``, rounded up.
         static let episodeAge: TimeAmount = .seconds(4)
         /// The age up to which a client may send frames again after a crash, in seconds.
         static let crashAge = GatewayBounds.crashLifetime.nanoseconds / 1_000_000_000

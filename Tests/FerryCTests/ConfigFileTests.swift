@@ -15,7 +15,7 @@ import Testing
     private let old =
         #"{"backend":"auto","host":"gateway.push.apple.com","port":2195,"cacheLength":5,"cert":"/nowhere"}"#
 
-    @Test func `Apple's binary host means HTTP/2, and what only the binary protocol knows is left out`() {
+    @Test func `Apple's binary host means HTTP/2, and options of the binary protocol alone are left out`() {
         #expect(Library.refusal(self.old)?.message.contains("does not exist") == true)
     }
 
@@ -47,7 +47,7 @@ import Testing
         #expect(try self.refusal(options, "{}")?.contains(#"The backend "auto" needs the option 'host'"#) == true)
     }
 
-    @Test func `what the program reads is what it says, and not what the file says`() throws {
+    @Test func `the program's own option outcomes wins over that of the file`() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(#"{"outcomes":"none"}"#, to: "ferry.json")
         let library = try Library(#"{"backend":"echo","outcomes":"all","config":"\#(path)"}"#)

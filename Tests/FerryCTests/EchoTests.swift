@@ -61,7 +61,7 @@ import Testing
         #expect(bytes[40..<48].allSatisfy { $0 == 0 })
     }
 
-    @Test func `what no server would take is taken and rejected by Ferry`() throws {
+    @Test func `a notification that no server would accept is taken and rejected by Ferry`() throws {
         let library = try Library(self.echo)
         let bad: [(record: [UInt8], reason: String)] = [
             (record(0, token: []), "MissingDeviceToken"),
@@ -132,7 +132,8 @@ import Testing
         #expect(library.ready == Int64(FERRY_READY_OUTCOMES))
     }
 
-    @Test func `reading does not take the news from one who was not told that everything is settled`() throws {
+    @Test func `reading does not take the news that everything is settled from a caller that has not heard it`() throws
+    {
         let library = try Library(self.echo)
         _ = library.submit(record(1))
         #expect(library.read().count == 1)
@@ -183,7 +184,7 @@ import Testing
         #expect(ferry_free(ferry_t(next)) == 0)
     }
 
-    @Test func `who waits is let go when another thread frees or closes the handle`() async throws {
+    @Test func `a waiting caller is released when another thread frees or closes the handle`() async throws {
         for isFreed in [true, false] {
             let handle = ferry_t(ferry_open(self.echo, self.echo.utf8.count, nil, 0))
             async let waited = Task.detached { ferry_wait(handle, -1) }.value

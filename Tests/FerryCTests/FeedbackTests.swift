@@ -50,7 +50,9 @@ import Testing
 
     private func gone(_ number: UInt8, _ more: UInt8 = 0) -> [UInt8] { [0x90, 0x9e, more, number] }
 
-    @Test func `devices that are gone are appended to a file for its owner, and taken from there`() throws {
+    @Test func `devices that are gone are appended to a file that only its owner can read, and taken from there`()
+        throws
+    {
         let folder = try TemporaryFolder()
         let library = try Library(#"{"backend":"echo","feedback":"\#(folder.path("gone"))"}"#)
         _ = library.submit((0..<5).flatMap { record(UInt64($0), token: self.gone($0)) } + record(9))
@@ -103,7 +105,7 @@ import Testing
         #expect(Library.text(json) == #"{"tuples":3,"skipped":1}"#)
     }
 
-    @Test func `each device is read, whoever appends and takes at the same time`() async throws {
+    @Test func `each device is read, even if several processes append and take at the same time`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path("gone")
         let race = Race()
@@ -170,11 +172,11 @@ import Testing
         (#"{"feedback":"/nowhere/x","shares":1}"#, "There is no option 'shares' here."),
         (#"{"feedbackHost":"a","feedbackPort":0}"#, "The option 'feedbackPort' takes a whole number"),
     ])
-    func `without a list there is one sentence`(options: String, sentence: String) {
+    func `opening without a list fails with one sentence`(options: String, sentence: String) {
         #expect { try List(options) } throws: { ($0 as? Library.Refusal)?.message.contains(sentence) == true }
     }
 
-    @Test func `what is no regular file is no list, and stays where it is`() throws {
+    @Test func `a path that is not a regular file is refused, and its file stays where it is`() throws {
         let folder = try TemporaryFolder()
         for path in [folder.url.path(), "/dev/null"] {
             #expect(throws: Library.Refusal.self) { try List(#"{"feedback":"\#(path)"}"#) }
@@ -197,7 +199,7 @@ import Testing
         #expect(folder.names == ["link"])
     }
 
-    @Test func `of two threads that read a list, neither sleeps at its end`() throws {
+    @Test func `two threads that read a list both wake at its end`() throws {
         let folder = try TemporaryFolder()
         let list = try List(#"{"feedback":"\#(folder.path("gone"))"}"#)
         let handle = list.handle
@@ -209,7 +211,7 @@ import Testing
         #expect(list.read(milliseconds: -1).returned == 0)
     }
 
-    @Test func `a handle of a list is none of a provider, and the other way round`() throws {
+    @Test func `a handle of a list is not a handle of a provider, nor the other way round`() throws {
         let folder = try TemporaryFolder()
         let list = try List(#"{"feedback":"\#(folder.path("gone"))"}"#)
         let library = try Library(#"{"backend":"echo"}"#)

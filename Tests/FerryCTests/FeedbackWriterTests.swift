@@ -45,7 +45,7 @@ import Testing
 
     private static func device(_ number: UInt8) throws -> DeviceToken { try DeviceToken([number]) }
 
-    @Test func `an outcome is told behind the lines before it, and no caller waits for the disk`() throws {
+    @Test func `an outcome is reported after the lines before it, and no caller waits for the disk`() throws {
         let scene = Scene()
         let writer = scene.makeWriter()
         let sink = writer.before(scene)

@@ -30,7 +30,7 @@ import Testing
         #expect(refusal.message.hasSuffix("."))
     }
 
-    @Test func `a message is cut to the memory that there is for it`() {
+    @Test func `a message is cut to the caller's memory`() {
         var message = [CChar](repeating: 7, count: 6)
         #expect(ferry_open("{}", 2, &message, 5) == Int64(FERRY_EOPTIONS))
         #expect(Library.text(message) == "The ")

@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `reading does not tell of room that the server has not made`() async throws {
+    @Test func `reading does not report room that the server has not made`() async throws {
         try await self.withAPNs(answerDelay: .seconds(3600)) { options in
             let library = try Library(#"{\#(options),"queueLimit":10}"#)
             // All that may be under way is, and ten wait.
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `outcomes that come singly are told at once, also while many wait`() async throws {
+    @Test func `single outcomes are reported at once, even while many notifications wait`() async throws {
         try await self.withAPNs(answerDelay: .milliseconds(20)) { options in
             let library = try Library("{\(options)}")
             var read = 0

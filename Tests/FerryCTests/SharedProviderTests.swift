@@ -37,7 +37,7 @@ import Testing
         #expect(other.submit(record(1)).count == 1)
     }
 
-    @Test func `other options under one name are refused, and the share is none of them`() throws {
+    @Test func `other options under a shared name are refused, except those of one handle`() throws {
         let first = try Library(self.options("name"))
         let refusal = try #require(Library.refusal(#"{"backend":"echo","shared":"name","feedback":"/tmp/x"}"#))
         #expect(refusal.message == "The provider that is shared under this name has other options.")
@@ -45,7 +45,7 @@ import Testing
         withExtendedLifetime(first) {}
     }
 
-    @Test func `what is taken while another thread closes has one outcome, and nothing else has`() throws {
+    @Test func `only a notification that is taken while another thread closes has an outcome, and it has one`() throws {
         for _ in 0..<50 {
             let library = try Library(self.options("race"))
             let handle = library.handle

@@ -3,8 +3,7 @@ import NIOCore
 import Testing
 
 @Suite struct BackOffTests {
-    @Test("waits double from the first to the cap, and each is 75 to 100 % of that")
-    func doubling() {
+    @Test func `waits double from the first to the cap, and each is 75 to 100 % of that`() {
         var generator = SplitMix64(seed: 1)
         var backOff = BackOff(.seconds(1) ... .seconds(30))
         for nominal in [1, 2, 4, 8, 16, 30, 30] as [Double] {
@@ -15,8 +14,7 @@ import Testing
         #expect(backOff.failures == 7)
     }
 
-    @Test("a success starts again with the first wait")
-    func reset() {
+    @Test func `after a success the waits begin with the first again`() {
         var generator = SplitMix64(seed: 2)
         var backOff = BackOff(.seconds(1) ... .seconds(30))
         for _ in 0..<5 { _ = backOff.fail(using: &generator) }
@@ -25,8 +23,7 @@ import Testing
         #expect(backOff.fail(using: &generator) <= .seconds(1))
     }
 
-    @Test("any number of failures stays at the cap")
-    func manyFailures() {
+    @Test func `any number of failures stays at the cap`() {
         var generator = SplitMix64(seed: 3)
         var backOff = BackOff(.seconds(1) ... .seconds(30))
         for _ in 0..<200 { #expect(backOff.fail(using: &generator) <= .seconds(30)) }

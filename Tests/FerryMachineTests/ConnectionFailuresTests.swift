@@ -48,7 +48,7 @@ import Testing
         #expect(wait <= failures.firstWait && failures.hasFailed)
     }
 
-    @Test mutating func `what comes after giving up does not wait for old failures`() {
+    @Test mutating func `a notification that comes after giving up does not wait for old failures`() {
         var failures = Self.failures(time: .seconds(30))
         var waits: [TimeAmount] = []
         for second in [0, 10, 20, 30, 31, 32] as [Int64] {
@@ -72,7 +72,7 @@ import Testing
         guard case .dialAgain = verdict else { return #expect(Bool(false)) }
     }
 
-    @Test mutating func `a connection of use ends the series, and the next wait is the first`() {
+    @Test mutating func `a useful connection ends the series, and the next wait is the first`() {
         var failures = Self.failures(count: 1)
         _ = failures.failed(since: self.start, now: self.start, using: &self.generator)
         #expect(failures.hasFailed)
@@ -83,7 +83,7 @@ import Testing
         #expect(wait <= .seconds(1))
     }
 
-    @Test func `a lasting error is final until a connection was of use`() {
+    @Test func `a lasting error is final until a connection was useful`() {
         let untrusted = ProviderError(.peerNotTrusted, "stranger")
         let refused = ProviderError(.credentialsRejected, "refused")
         var failures = Self.failures()

@@ -3,8 +3,7 @@ import NIOCore
 import Testing
 
 @Suite struct DialLimiterTests {
-    @Test("ten connections a second are made, and the eleventh when the first is a second old")
-    func limit() {
+    @Test func `ten connections a second are made, and the eleventh waits until the first is a second old`() {
         var limiter = DialLimiter()
         let start = NIODeadline.uptimeNanoseconds(1_000)
         for index in 0..<Int64(DialLimiter.perSecond) {

@@ -5,7 +5,7 @@ import Testing
 @Suite struct OutcomeErrorTests {
     private let trouble = ProviderError(.connectFailed, "No connection to localhost:2195: refused.")
 
-    @Test func `what is not delivered or not known carries the trouble of that time`() throws {
+    @Test func `an undelivered or uncertain outcome has the trouble of that time`() throws {
         var log = OutcomeLog()
         log.give(.undelivered(.cancelled), to: try makeRun(1))
         log.failed(self.trouble)
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `what Ferry refuses itself says nothing about the peer`() throws {
+    @Test func `a refusal of Ferry's own says nothing about the peer`() throws {
         var log = OutcomeLog()
         log.failed(self.trouble)
         log.give(.rejected(Rejection(reason: .payloadTooLarge, origin: .ferry)), to: try makeRun(1))

@@ -5,8 +5,7 @@ import Testing
 @Suite struct OutcomeLogTests {
     private static let rejected = Outcome.rejected(Rejection(reason: .badDeviceToken, origin: .apns))
 
-    @Test("an outcome is final, and bad news after it contradicts it")
-    func finality() throws {
+    @Test func `an outcome is final, and bad news after it contradicts it`() throws {
         var log = OutcomeLog()
         let run = try makeRun(2)
         log.give(.accepted(.presumed), to: run)
@@ -20,8 +19,7 @@ import Testing
         #expect(log.takeContradictions().isEmpty)
     }
 
-    @Test("an outcome carries the apns-id that it was given")
-    func apnsID() throws {
+    @Test func `an outcome carries the apns-id that it was given`() throws {
         var log = OutcomeLog()
         let id = try APNSID("123e4567-e89b-12d3-a456-42665544000a")
         let run = try makeRun(2)
@@ -30,8 +28,7 @@ import Testing
         #expect(log.records.map(\.apnsID) == [id, nil])
     }
 
-    @Test("who may have arrived already gets the outcome for copies")
-    func tainted() throws {
+    @Test func `a notification that may have arrived gets the outcome of copies`() throws {
         var log = OutcomeLog()
         let run = try makeRun(2)
         run.slice(0..<1).taint()
@@ -39,8 +36,7 @@ import Testing
         #expect(log.records.map(\.outcome) == [.uncertain(.shutDown), .undelivered(.shutDown)])
     }
 
-    @Test("outcomes of awaited notifications are kept apart")
-    func awaited() throws {
+    @Test func `outcomes of awaited notifications are kept apart`() throws {
         var log = OutcomeLog()
         let run = try makeRun(2)
         run.entries[0].fields.isAwaited = true

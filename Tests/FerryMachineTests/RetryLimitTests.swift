@@ -27,7 +27,7 @@ import Testing
         #expect(RetryLimit(count: nil, time: .zero).isReached(1, since: Self.start, now: Self.start))
     }
 
-    @Test func `without either nothing is reached`() {
+    @Test func `without a number and a time the limit is never reached`() {
         let limit = RetryLimit(count: nil, time: nil)
         #expect(!limit.isReached(.max, since: Self.start, now: Self.start + .hours(1_000)))
     }

@@ -4,8 +4,7 @@ import NIOCore
 import Testing
 
 @Suite struct RunQueueTests {
-    @Test("notifications come out in order, cut to the size that is asked for")
-    func order() throws {
+    @Test func `notifications come out in order, and runs are cut to the requested size`() throws {
         var queue = RunQueue()
         queue.append(try makeRun(3, order: 1))
         queue.append(try makeRun(2, first: 3, order: 2))
@@ -16,8 +15,7 @@ import Testing
         #expect(queue.byteCount == 0)
     }
 
-    @Test("what comes back goes to where the order of submission wants it")
-    func insertion() throws {
+    @Test func `a returned notification goes to its place in the order of submission`() throws {
         var queue = RunQueue()
         queue.append(try makeRun(1, first: 10, order: 1))
         queue.append(try makeRun(1, first: 30, order: 3))
@@ -27,8 +25,8 @@ import Testing
         #expect(queue.count == 0)
     }
 
-    @Test("runs that come in any order leave in the order of submission", arguments: 1...40)
-    func anyOrder(count: Int) throws {
+    @Test(arguments: 1...40)
+    func `runs that come in any order leave in the order of submission`(count: Int) throws {
         var generator = SplitMix64(seed: UInt64(count))
         var queue = RunQueue()
         for order in (1...UInt64(count)).shuffled(using: &generator) {
@@ -37,8 +35,8 @@ import Testing
         #expect(queue.removeAll().map(\.order) == Array(1...UInt64(count)))
     }
 
-    @Test("copies of one run that interleave leave in the order of submission", arguments: 1...40)
-    func interleaved(seed: UInt64) throws {
+    @Test(arguments: 1...40)
+    func `copies of one run that interleave leave in the order of submission`(seed: UInt64) throws {
         var generator = SplitMix64(seed: seed)
         var order = SubmissionOrder()
         var run = try makeRun(30)
@@ -56,8 +54,7 @@ import Testing
         #expect(taken.map(\.rawValue) == Array(0..<30))
     }
 
-    @Test("what was popped and not used goes back to the front")
-    func prepending() throws {
+    @Test func `a popped notification that was not used goes back to the front`() throws {
         var queue = RunQueue()
         queue.append(try makeRun(4))
         let bytes = queue.byteCount
@@ -70,8 +67,7 @@ import Testing
         #expect(queue.removeAll().flatMap(\.tags) == [1, 2, 3])
     }
 
-    @Test("withdrawn notifications leave, and the others keep their order")
-    func removal() throws {
+    @Test func `withdrawn notifications leave, and the others keep their order`() throws {
         var queue = RunQueue()
         queue.append(try makeRun(5))
         let withdrawn = queue.remove { $0.tag == 1 || $0.tag == 4 }

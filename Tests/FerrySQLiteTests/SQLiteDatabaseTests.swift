@@ -23,7 +23,7 @@ import Foundation
         return numbers
     }
 
-    @Test func `what was committed is there when the file is opened again`() throws {
+    @Test func `committed rows are there when the file is opened again`() throws {
         try self.withFile { path in
             do {
                 let database = try SQLiteDatabase(path: path, durability: .process)
@@ -41,7 +41,7 @@ import Foundation
         }
     }
 
-    @Test func `a transaction that fails leaves nothing`() throws {
+    @Test func `a transaction that fails leaves no change`() throws {
         try self.withFile { path in
             let database = try SQLiteDatabase(path: path, durability: .process)
             try database.execute("CREATE TABLE t (n INTEGER PRIMARY KEY)")

@@ -52,8 +52,7 @@ import Testing
         }
     }
 
-    @Test("A test notification is requested with a signed token, and its fate is read")
-    func testNotification() async throws {
+    @Test func `a test notification is requested with a signed token, and its result is read`() async throws {
         let payload = try self.signing.renewal(uuid: "T-1")
         let server = try await TestHTTPServer.start(self.authority) { request in
             switch (request.method, request.uri) {
@@ -82,8 +81,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("A page of the history holds what was verified, and what was refused with its reason")
-    func history() async throws {
+    @Test func `a page of the history has each notification, verified or refused with its reason`() async throws {
         let good = try self.signing.renewal(uuid: "H-1")
         let foreign = try Signing().renewal(uuid: "H-2")
         let server = try await TestHTTPServer.start(self.authority) { request in
@@ -121,8 +119,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("Statuses and transactions are verified objects")
-    func transactions() async throws {
+    @Test func `statuses and transactions are verified objects`() async throws {
         let transaction = try self.signing.signer.sign(
             Array(
                 #"{"bundleId":"com.example.app","environment":"Production","price":9990,"signedDate":1790000000000}"#
@@ -170,8 +167,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("Apple's error numbers become codes with advice, and unknown ones are kept")
-    func errors() async throws {
+    @Test func `Apple's error numbers become codes with advice, and unknown ones are kept`() async throws {
         let server = try await TestHTTPServer.start(self.authority) { request in
             switch request.uri.last {
             case "1": .json(404, #"{"errorCode":4040007,"errorMessage":"No URL"}"#)
@@ -207,8 +203,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("Each code of the documentation has advice")
-    func advice() {
+    @Test func `each code of the documentation has advice`() {
         let numbers: [Int64] = [
             4_000_006, 4_000_012, 4_000_013, 4_000_014, 4_000_015, 4_000_016, 4_000_017, 4_000_018, 4_000_019,
             4_000_020,
@@ -219,8 +214,8 @@ import Testing
         #expect("\(AppStoreServerError.Code(number: 4_040_007))" == "4040007")
     }
 
-    @Test("Too many requests: the time that Apple named is kept, in milliseconds since 1970")
-    func tooMany() async throws {
+    @Test
+    func `after too many requests the client waits until the time that Apple named in milliseconds`() async throws {
         let until = self.time.now + 40
         let seen = Seen()
         let server = try await TestHTTPServer.start(self.authority) { request in
@@ -236,8 +231,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("A wait beyond the call's limit is an error that names the time")
-    func tooLong() async throws {
+    @Test func `a wait beyond the call's limit is an error that names the time`() async throws {
         let until = self.time.now + 3600
         let server = try await TestHTTPServer.start(self.authority) { _ in
             let milliseconds = Int64(until.timeIntervalSince1970 * 1000)
@@ -257,8 +251,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("Errors of Apple are tried again with growing waits, and have an end")
-    func trouble() async throws {
+    @Test func `errors of Apple are tried again with growing waits, up to the last attempt`() async throws {
         let server = try await TestHTTPServer.start(self.authority) { request in
             request.uri.hasSuffix("/1") ? .json(500, #"{"errorCode":5000001}"#) : .answer(503)
         }
@@ -274,8 +267,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("A lost connection is tried again for a question, and not for a test notification")
-    func lost() async throws {
+    @Test func `a lost connection is tried again for a question, but not for a test notification`() async throws {
         let server = try await TestHTTPServer.start(self.authority) { _ in .close }
         let client = try self.client(server) { $0.attempts = 3 }
         let question = await self.failure { () async throws(AppStoreServerError) in
@@ -291,8 +283,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("Requests keep to the limit rather than run into 429")
-    func rates() async throws {
+    @Test func `requests wait for the limit and do not run into 429`() async throws {
         let server = try await TestHTTPServer.start(self.authority) { _ in .json(#"{"testNotificationToken":"t"}"#) }
         let client = try self.client(server)
         for _ in 0..<RequestRate.burst + 3 { _ = try await client.requestTestNotification() }
@@ -300,8 +291,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("Settings that cannot work are refused with a sentence")
-    func settings() throws {
+    @Test func `settings that cannot work are refused with a sentence`() throws {
         var empty = try self.configuration()
         empty.keyID = ""
         var user = try self.configuration()

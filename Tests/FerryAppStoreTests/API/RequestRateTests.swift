@@ -15,8 +15,7 @@ import Testing
         }
     }
 
-    @Test("A few requests go at once, then they keep the pace")
-    func pace() {
+    @Test func `a few requests go at once, and later ones keep the pace`() {
         let requests = Requests(perSecond: 2)
         for _ in 0..<RequestRate.burst { #expect(requests.wait(at: .seconds(5)) == .zero) }
         #expect(requests.wait(at: .seconds(5)) == .milliseconds(500))
@@ -26,8 +25,8 @@ import Testing
         #expect(requests.wait(at: .seconds(1000)) == .zero)
     }
 
-    @Test("No hour has more requests than Apple counts", arguments: [50.0, 5, 1, 0.1])
-    func hour(_ perSecond: Double) {
+    @Test(arguments: [50.0, 5, 1, 0.1])
+    func `no hour has more requests than Apple counts`(_ perSecond: Double) {
         let requests = Requests(perSecond: perSecond)
         var (now, times): (Duration, [Duration]) = (.zero, [])
         let limit = Int(perSecond * 3600)
@@ -40,8 +39,7 @@ import Testing
         #expect(times[limit] < .seconds(3700))
     }
 
-    @Test("After Apple's refusal no request goes before the time that it named")
-    func held() {
+    @Test func `after Apple's refusal no request goes before the time that Apple named`() {
         let requests = Requests(perSecond: 50)
         requests.rate.hold(until: .seconds(30))
         requests.rate.hold(until: .seconds(20))
@@ -49,8 +47,7 @@ import Testing
         #expect(requests.wait(at: .seconds(31)) == .zero)
     }
 
-    @Test("A request that may not wait so long takes no place from later ones")
-    func tooLate() {
+    @Test func `a request that may not wait long enough takes no place from later ones`() {
         let requests = Requests(perSecond: 0.1)
         requests.rate.hold(until: .seconds(1000))
         for second in 0..<600 {
@@ -61,8 +58,7 @@ import Testing
         #expect(requests.wait(at: .seconds(1000)) == .zero)
     }
 
-    @Test("The sandbox has a tenth")
-    func sandbox() {
+    @Test func `the sandbox has a tenth of the limits`() {
         for kind in RateKind.allCases {
             #expect(kind.perSecond(.sandbox) * 10 == kind.perSecond(.production))
         }

@@ -12,8 +12,7 @@ import Testing
         var iat, exp: Int64
     }
 
-    @Test("A token has the header, the claims and the signature that Apple documents")
-    func form() throws {
+    @Test func `a token has the header, the claims and the signature that Apple documents`() throws {
         let key = try ES256Key.generate()
         var token = ServerToken(key: key, keyID: "ABC123DEFG", issuerID: "57246542-96fe", bundleID: "com.example.app")
         let parts = try token.text(at: 1_790_000_000).split(separator: ".")
@@ -34,8 +33,7 @@ import Testing
         #expect(key.isValidSignature(bytes[2], for: Array("\(parts[0]).\(parts[1])".utf8)))
     }
 
-    @Test("A token is kept until shortly before its end, and not after the clock was set back")
-    func renewal() throws {
+    @Test func `a token is used until shortly before its end, and is replaced after the clock was set back`() throws {
         let key = try ES256Key.generate()
         var token = ServerToken(key: key, keyID: "K", issuerID: "I", bundleID: "B")
         let first = try token.text(at: 10_000)

@@ -12,8 +12,7 @@ import Testing
         self.signing = try Signing()
     }
 
-    @Test("A store takes what its verifier accepts, once, and refuses the rest by class")
-    func take() async throws {
+    @Test func `a store takes each text once that its verifier accepts, and refuses the others by kind`() async throws {
         let path = self.folder.path("store.db")
         let store = AppStoreStore(path: path)
         try await store.open()

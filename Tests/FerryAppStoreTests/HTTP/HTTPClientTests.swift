@@ -26,8 +26,7 @@ import Testing
         }
     }
 
-    @Test("A request over TLS arrives whole, and so does its answer")
-    func roundTrip() async throws {
+    @Test func `a request over TLS arrives whole, and so does its answer`() async throws {
         let server = try await TestHTTPServer.start(self.authority) { request in
             .answer(201, headers: ["X-Path": request.uri], request.body.reversed())
         }
@@ -44,8 +43,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("Plain HTTP works without TLS, and HEAD has no body")
-    func plain() async throws {
+    @Test func `plain HTTP works without TLS, and HEAD has no body`() async throws {
         let server = try await TestHTTPServer.start { request in
             request.method == .HEAD
                 ? .raw("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", thenCloses: false) : .answer(204)
@@ -56,8 +54,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("A redirect is an answer and is not followed")
-    func redirect() async throws {
+    @Test func `a redirect is an answer and is not followed`() async throws {
         let server = try await TestHTTPServer.start(self.authority) { _ in
             .answer(302, headers: ["Location": "/elsewhere"])
         }
@@ -66,8 +63,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("A server that stays silent costs the time limit and no more")
-    func silent() async throws {
+    @Test func `a server that stays silent costs the time limit and no more`() async throws {
         let server = try await TestHTTPServer.start(self.authority) { $0.uri == "/" ? .answer(204) : .silence }
         // Over a connection that is open: a handshake takes longer than the limit on a machine that is busy.
         _ = try await self.client.send(.init(.GET, server.url("/")), within: .seconds(60))
@@ -78,8 +74,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("An answer that stops in its middle costs the time limit and no more")
-    func slow() async throws {
+    @Test func `an answer that stops in its middle costs the time limit and no more`() async throws {
         let server = try await TestHTTPServer.start(self.authority) { request in
             request.uri == "/"
                 ? .answer(204) : .raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", thenCloses: false)
@@ -92,13 +87,14 @@ import Testing
     }
 
     @Test(
-        "Where the status is all that counts, a body that is too long or is cut costs the connection alone",
         arguments: [
             "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nab",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n80\r\n\(String(repeating: "a", count: 128))\r\n",
         ]
     )
-    func statusAlone(_ answer: String) async throws {
+    func `if only the status counts, a body that is too long or cut costs the connection and no more`(_ answer: String)
+        async throws
+    {
         let server = try await TestHTTPServer.start { _ in .raw(answer, thenCloses: true) }
         var request = HTTPClientRequest(.POST, try server.url(), isIdempotent: true)
         request.bodyLimit = 100
@@ -113,8 +109,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("A server without TLS gets nothing of a request over https")
-    func noHandshake() async throws {
+    @Test func `a server without TLS gets no byte of a request over https`() async throws {
         let server = try await TestHTTPServer.start { _ in .silence }
         let url = try HTTPURL("https://127.0.0.1:\(server.port)/")
         let error = await self.failure(.init(.GET, url), within: .seconds(100))
@@ -124,8 +119,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("A connection that is cut is told apart: before the answer, and within it")
-    func cut() async throws {
+    @Test func `the error tells whether the connection was cut before the answer or inside it`() async throws {
         let server = try await TestHTTPServer.start(self.authority) { request in
             request.uri == "/lost"
                 ? .close : .raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", thenCloses: true)
@@ -135,8 +129,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("A body that ends with the connection is whole only with TLS's own end")
-    func untilClose() async throws {
+    @Test func `a body that ends with the connection is whole only if TLS was closed properly`() async throws {
         let server = try await TestHTTPServer.start(self.authority) { _ in
             .raw("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nall", thenCloses: true)
         }
@@ -146,13 +139,12 @@ import Testing
     }
 
     @Test(
-        "A body over the limit is refused, announced or not",
         arguments: [
             "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nabcdef\r\n6\r\nabcdef\r\n",
         ]
     )
-    func tooLong(_ text: String) async throws {
+    func `a body over the limit is refused, whether its length was announced or not`(_ text: String) async throws {
         let server = try await TestHTTPServer.start(self.authority) { _ in .raw(text, thenCloses: false) }
         var request = HTTPClientRequest(.GET, try server.url())
         request.bodyLimit = 10
@@ -160,8 +152,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("What is no HTTP is malformed")
-    func malformed() async throws {
+    @Test func `an answer that is not HTTP is malformed`() async throws {
         let server = try await TestHTTPServer.start(self.authority) { _ in
             .raw("SSH-2.0-OpenSSH\r\n\r\n", thenCloses: false)
         }
@@ -169,8 +160,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("A certificate for another name, and one of another authority, are refused")
-    func untrusted() async throws {
+    @Test func `a certificate for another name is refused, and so is one of another authority`() async throws {
         let named = try await TestHTTPServer.start(self.authority, dnsNames: ["other.example"]) { _ in .answer(200) }
         let foreign = try await TestHTTPServer.start(ThrowAwayCA()) { _ in .answer(200) }
         for server in [named, foreign] {
@@ -182,8 +172,7 @@ import Testing
         }
     }
 
-    @Test("A port without a server is refused at once, and a name without address is named")
-    func unreachable() async throws {
+    @Test func `a port without a server is refused at once, and a name without an address is named`() async throws {
         let server = try await TestHTTPServer.start { _ in .silence }
         let url = try server.url()
         await server.stop()
@@ -195,8 +184,7 @@ import Testing
         #expect(unresolved?.description.contains("no-such-host.invalid:80") == true)
     }
 
-    @Test("Requests one after another share a connection")
-    func reuse() async throws {
+    @Test func `requests one after another share a connection`() async throws {
         let server = try await TestHTTPServer.start(self.authority) { _ in .answer(200) }
         for _ in 0..<5 {
             _ = try await self.client.send(.init(.POST, server.url(), body: [1]), within: .seconds(100))
@@ -208,8 +196,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("A server that ends the connection with its answer gets a new one")
-    func noReuse() async throws {
+    @Test func `a server that ends the connection with its answer gets a new connection`() async throws {
         let server = try await TestHTTPServer.start(self.authority) { _ in
             .answer(200, headers: ["Connection": "close"])
         }
@@ -218,8 +205,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("Requests at one time have connections of their own, and a few of those are kept")
-    func together() async throws {
+    @Test func `simultaneous requests have their own connections, and a few of these are kept`() async throws {
         let server = try await TestHTTPServer.start(self.authority) { _ in .answer(200) }
         let url = try server.url()
         try await withThrowingTaskGroup(of: Int.self) { group in
@@ -232,8 +218,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("A request without harm is repeated when a kept connection had ended; another one is not")
-    func stale() async throws {
+    @Test func `only a request that does no harm twice is repeated when a kept connection had ended`() async throws {
         // The first request of a connection is answered, and the second closes it: as if it had just timed out there.
         let seen = Seen()
         let server = try await TestHTTPServer.start(self.authority) { request in
@@ -253,8 +238,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("A cancelled request ends at once, before and after it was sent")
-    func cancelled() async throws {
+    @Test func `a cancelled request ends at once, both before and after it was sent`() async throws {
         let arrived = Signal()
         let server = try await TestHTTPServer.start(self.authority) { _ in
             arrived.set()
@@ -274,8 +258,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("A header that would begin another line is not sent")
-    func headers() async throws {
+    @Test func `a header that would begin another line is not sent`() async throws {
         let server = try await TestHTTPServer.start { _ in .answer(200) }
         let request = HTTPClientRequest(.GET, try server.url(), headers: ["X": "secret\r\nY: z"])
         let error = await self.failure(request)

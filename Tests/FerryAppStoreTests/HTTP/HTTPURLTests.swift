@@ -2,8 +2,7 @@ import FerryAppStore
 import Testing
 
 @Suite struct HTTPURLTests {
-    @Test("Scheme, host, port, path and query are taken apart")
-    func parts() throws {
+    @Test func `scheme, host, port, path and query are taken apart`() throws {
         let url = try HTTPURL("https://Api.Example:8443/a/b?c=d%20e")
         #expect(url.scheme == .https)
         #expect(url.host == "api.example")
@@ -12,15 +11,13 @@ import Testing
         #expect("\(url)" == "https://api.example:8443")
     }
 
-    @Test("What is left out has the value that the scheme gives it")
-    func defaults() throws {
+    @Test func `a part that is left out has the default value of the scheme`() throws {
         #expect(try HTTPURL("http://example").port == 80)
         #expect(try HTTPURL("https://example").target == "/")
         #expect(try HTTPURL("HTTPS://example?x").target == "/?x")
     }
 
-    @Test("An address of IPv6 stands in brackets")
-    func ipv6() throws {
+    @Test func `an address of IPv6 stands in brackets`() throws {
         let url = try HTTPURL("http://[::1]:8080/x")
         #expect(url.host == "::1")
         #expect(url.port == 8080)
@@ -29,7 +26,6 @@ import Testing
     }
 
     @Test(
-        "A wrong text is refused, and the sentence shows nothing of it",
         arguments: [
             "", "example", "ftp://secret", "https://", "https:///x", "https://user:secret@host/", "https://secret@host",
             "https://host:0", "https://host:65536", "https://host:secret", "https://host:", "https://::1/",
@@ -38,7 +34,7 @@ import Testing
             "https://[127.0.0.1]/",
         ]
     )
-    func wrong(_ text: String) {
+    func `a wrong text is refused, and the sentence quotes nothing of it`(_ text: String) {
         do throws(HTTPURL.Fault) {
             _ = try HTTPURL(text)
             Issue.record("it was taken")
@@ -48,8 +44,7 @@ import Testing
         }
     }
 
-    @Test("Another path on the same origin keeps the rest, and a part of it is encoded")
-    func paths() throws {
+    @Test func `another path on the same origin keeps the other parts, and is encoded`() throws {
         let url = try HTTPURL("https://host:1/old?x").with(target: "/new?a=\(HTTPURL.encoded("b/c=ü&~"))")
         #expect(url.target == "/new?a=b%2Fc%3D%C3%BC%26~")
         #expect(url.port == 1)

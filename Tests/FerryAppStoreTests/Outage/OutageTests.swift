@@ -37,11 +37,13 @@ import Testing
     }
 
     @Test(
-        "An outage loses what the schedule says, the recovery fetches it, and the application sees each notification once",
         arguments: [1, 13, 84, 156, 158],
         [AppStoreEnvironment.production, .sandbox]
     )
-    func outage(hours: Int, environment: AppStoreEnvironment) async throws {
+    func `notifications lost in an outage are recovered, and the application sees each once`(
+        hours: Int,
+        environment: AppStoreEnvironment
+    ) async throws {
         struct Down: Error {}
         let begin = Self.start.addingTimeInterval(20 * 3600)
         let outage = begin..<begin.addingTimeInterval(Double(hours) * 3600)

@@ -22,8 +22,8 @@ import Testing
         AppStoreRequest(body: Signing.post(try self.signing.renewal(uuid: uuid, bundleID: bundleID)))
     }
 
-    @Test("A notification is answered with 200 when the handler has returned, and its copies without another call")
-    func copies() async throws {
+    @Test
+    func `a notification is answered with 200 after the handler, and its copies without another call`() async throws {
         let calls = Mutex(0)
         let receiver = try self.receiver { _ in calls.withLock { $0 += 1 } }
         let request = try self.request()
@@ -31,8 +31,7 @@ import Testing
         #expect(calls.withLock(\.self) == 1)
     }
 
-    @Test("A hundred copies at the same moment are one call")
-    func simultaneousCopies() async throws {
+    @Test func `a hundred copies at the same moment are one call`() async throws {
         let calls = Mutex(0)
         let gate = Gate()
         let receiver = try self.receiver { _ in
@@ -52,8 +51,7 @@ import Testing
         #expect(calls.withLock(\.self) == 1)
     }
 
-    @Test("A handler that throws is answered with 503, and Apple's next copy is a new call")
-    func throwing() async throws {
+    @Test func `a handler that throws is answered with 503, and Apple's next copy is a new call`() async throws {
         struct Failure: Error {}
         let calls = Mutex(0)
         let receiver = try self.receiver { _ in
@@ -69,8 +67,7 @@ import Testing
         #expect(calls.withLock(\.self) == 2)
     }
 
-    @Test("A handler that hangs is answered with 503 in time, and its late end is remembered")
-    func hanging() async throws {
+    @Test func `a handler that hangs is answered with 503 in time, and its late return is remembered`() async throws {
         let gate = Gate()
         let calls = Mutex(0)
         let receiver = try self.receiver(limit: .milliseconds(500)) { _ in
@@ -84,8 +81,7 @@ import Testing
         #expect(calls.withLock(\.self) <= 1)
     }
 
-    @Test("What is wrong with a post decides the status")
-    func statuses() async throws {
+    @Test func `the fault of a post decides the status`() async throws {
         let receiver = try self.receiver { _ in }
         let genuine = try self.request()
         #expect(await receiver.answer(to: AppStoreRequest(method: "GET", body: [])) == 200)
@@ -131,8 +127,7 @@ import Testing
         #expect(await receiver.answer(to: genuine) == 503)
     }
 
-    @Test("A forged copy with the identifier of a genuine notification does not take its place")
-    func poison() async throws {
+    @Test func `a forged copy cannot take the identifier of a genuine notification`() async throws {
         let seen = Mutex<[String]>([])
         let receiver = try self.receiver { notification in seen.withLock { $0.append(notification.uuid) } }
         let forged = try Signing().renewal(uuid: "U")

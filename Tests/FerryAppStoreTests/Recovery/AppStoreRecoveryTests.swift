@@ -43,8 +43,8 @@ import Testing
         }
     }
 
-    @Test("What was missed is stored, what was there is a duplicate, what is forged is set aside")
-    func walk() async throws {
+    @Test
+    func `missed notifications are stored, known ones are duplicates, and forged ones are set aside`() async throws {
         var payloads = try self.payloads(5)
         payloads.insert(try Signing().renewal(uuid: "FORGED"), at: 2)
         let history = try await HistoryServer.start(self.authority, .init(payloads: payloads))
@@ -67,8 +67,7 @@ import Testing
         await history.server.stop()
     }
 
-    @Test("What the sink refuses is set aside, and the rest is stored")
-    func refused() async throws {
+    @Test func `notifications that the sink refuses are set aside, and the others are stored`() async throws {
         let history = try await HistoryServer.start(self.authority, .init(payloads: try self.payloads(5)))
         let sink = TestSink(refused: ["R-1", "R-4"])
         let report = try await AppStoreRecovery(client: try self.client(history), sink: sink)
@@ -80,8 +79,7 @@ import Testing
         await history.server.stop()
     }
 
-    @Test("The report tells what Apple would bring by itself")
-    func coming() async throws {
+    @Test func `the report counts the notifications that Apple would still repeat`() async throws {
         let attempt = (self.time.now - 600).milliseconds
         var script = HistoryServer.Script(payloads: try self.payloads(3))
         script.attempts = #"[{"attemptDate":\#(attempt),"sendAttemptResult":"NO_RESPONSE"}]"#
@@ -93,8 +91,7 @@ import Testing
         await history.server.stop()
     }
 
-    @Test("A recovery that was stopped goes on with its page")
-    func resume() async throws {
+    @Test func `a stopped recovery goes on with its page`() async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "ferry-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -129,8 +126,7 @@ import Testing
         await history.server.stop()
     }
 
-    @Test("An expired place begins the window anew, and counts stay true")
-    func expired() async throws {
+    @Test func `an expired page token begins the window anew, and the counts stay true`() async throws {
         let script = HistoryServer.Script(payloads: try self.payloads(6), expired: [2])
         let history = try await HistoryServer.start(self.authority, script)
         let sink = TestSink(["R-0"])
@@ -144,8 +140,8 @@ import Testing
         await history.server.stop()
     }
 
-    @Test("A sink that fails for a while is asked again, and one that stays so stops the recovery")
-    func sink() async throws {
+    @Test
+    func `a sink that fails for a while is tried again, and one that keeps failing stops the recovery`() async throws {
         let history = try await HistoryServer.start(self.authority, .init(payloads: try self.payloads(2)))
         let client = try self.client(history)
         let from = self.time.now - 86_400
@@ -162,8 +158,7 @@ import Testing
         await history.server.stop()
     }
 
-    @Test("A recovery without a place for its checkpoint fetches nothing")
-    func noCheckpoint() async throws {
+    @Test func `a recovery whose checkpoint cannot be written fetches nothing`() async throws {
         let history = try await HistoryServer.start(self.authority, .init(payloads: try self.payloads(2)))
         let recovery = AppStoreRecovery(
             client: try self.client(history),

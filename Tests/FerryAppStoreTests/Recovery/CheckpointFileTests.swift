@@ -15,8 +15,7 @@ import Testing
         setAside: [.init(code: "forged", reason: "…", count: 2)]
     )
 
-    @Test("A checkpoint is read as it was written, by its owner only, and leaves no draft")
-    func roundTrip() throws {
+    @Test func `a checkpoint is read as it was written, only by its owner, and leaves no draft`() throws {
         try withTemporaryDirectory { directory in
             let file = CheckpointFile(path: "\(directory)/recovery.json")
             #expect(try file.read() == nil)
@@ -31,8 +30,8 @@ import Testing
         }
     }
 
-    @Test("What is no checkpoint is refused", arguments: ["", "{", "[]", #"{"format":2}"#])
-    func wrong(_ text: String) throws {
+    @Test(arguments: ["", "{", "[]", #"{"format":2}"#])
+    func `a file that is not a checkpoint is refused`(_ text: String) throws {
         try withTemporaryDirectory { directory in
             let file = CheckpointFile(path: "\(directory)/recovery.json")
             try Data(text.utf8).write(to: URL(filePath: file.path))
@@ -45,8 +44,7 @@ import Testing
         }
     }
 
-    @Test("A place that cannot be written says so")
-    func unwritable() throws {
+    @Test func `a path that cannot be written is named as the fault`() throws {
         do throws(AppStoreRecoveryError) {
             try CheckpointFile(path: "/nonexistent/recovery.json").write(self.checkpoint)
             Issue.record("it was written")

@@ -30,8 +30,7 @@ import Testing
         if case .ask(let query, _) = action { query } else { nil }
     }
 
-    @Test("Pages are asked for one after another, with the same question")
-    func pages() {
+    @Test func `pages are requested one after another, with the same query`() {
         var machine = self.machine()
         let question = self.query(machine.next)
         #expect(question == .init(from: Self.now - 86_400, to: Self.now, onlyFailures: true))
@@ -53,8 +52,7 @@ import Testing
         #expect(report.isComplete)
     }
 
-    @Test("A checkpoint goes on with its page, and a complete one asks nothing")
-    func resume() throws {
+    @Test func `a checkpoint goes on with its page, and a complete one requests nothing`() throws {
         var machine = self.machine()
         machine.received(next: "a")
         machine.pageHandled()
@@ -65,8 +63,7 @@ import Testing
         #expect(RecoveryMachine(again.checkpoint).next == .finish)
     }
 
-    @Test("What is refused is counted by reason, and the reasons are bounded")
-    func setAside() {
+    @Test func `refused notifications are counted by reason, and the number of reasons is bounded`() {
         var machine = self.machine()
         machine.received(next: nil)
         for number in 0..<30 {
@@ -82,8 +79,8 @@ import Testing
         #expect(report.fetched == 60)
     }
 
-    @Test("An expired place begins the window anew, and what comes once more is not counted as a duplicate")
-    func expired() {
+    @Test
+    func `an expired page token begins the window anew, and repeated notifications are not counted as duplicates`() {
         var machine = self.machine()
         machine.received(next: "a")
         machine.handled(.stored(isStillComing: false))
@@ -101,8 +98,7 @@ import Testing
         #expect(report.restarts == 1)
     }
 
-    @Test("A place that expires again and again stops the recovery")
-    func expiredAgain() {
+    @Test func `a page token that keeps expiring stops the recovery`() {
         var machine = self.machine()
         #expect(machine.refused(.paginationTokenExpired, now: Self.now) == .stop)
         for _ in 0..<10 {
@@ -114,8 +110,7 @@ import Testing
         #expect(machine.refused(.unauthorized, now: Self.now) == .stop)
     }
 
-    @Test("A start that left Apple's reach meanwhile is moved, and the report says what is out of reach")
-    func reach() throws {
+    @Test func `a start that has left Apple's reach is moved, and the report names the lost part`() throws {
         var machine = self.machine(from: -30 * 86_400, environment: .sandbox)
         let later = Self.now + 3600
         let query = try #require(self.query(machine.refused(.startDateTooFarInPast, now: later)))
@@ -126,8 +121,7 @@ import Testing
         #expect(machine.refused(.startDateTooFarInPast, now: Self.now + 40 * 86_400) == .stop)
     }
 
-    @Test("Whether Apple comes again by itself follows from the attempts so far")
-    func coming() {
+    @Test func `the attempts so far decide whether Apple repeats a notification`() {
         func isComing(
             _ attempts: [(hours: Double, AppStoreSendAttempt.Result)],
             signed: Double = -1000,

@@ -16,8 +16,7 @@ import Testing
         }
     }
 
-    @Test("A window ends now at the latest, and begins where Apple's reach does at the earliest")
-    func window() throws {
+    @Test func `a window ends now at the latest, and begins no earlier than Apple's reach`() throws {
         let early = Self.now - 200 * 86_400
         let checkpoint = try self.start.checkpoint(from: early, to: Self.now + 60, after: nil, now: Self.now)
         #expect(checkpoint.report.window == Self.now - 180 * 86_400 + 300..<Self.now)
@@ -26,8 +25,7 @@ import Testing
         #expect(near.report.outOfReach == nil)
     }
 
-    @Test("A window without length, out of reach or without a beginning is refused")
-    func empty() {
+    @Test func `a window without length, out of reach or without a start is refused`() {
         #expect(
             self.code { () throws(AppStoreRecoveryError) in
                 _ = try self.start.checkpoint(from: Self.now, to: nil, after: nil, now: Self.now)
@@ -50,8 +48,7 @@ import Testing
         )
     }
 
-    @Test("A checkpoint that is not complete goes on, and no other beginning takes its place")
-    func unfinished() throws {
+    @Test func `an incomplete checkpoint goes on, and no other start replaces it`() throws {
         var old = try self.start.checkpoint(from: Self.now - 60, to: nil, after: nil, now: Self.now)
         old.paginationToken = "a"
         let later = Self.now + 3600
@@ -64,8 +61,7 @@ import Testing
         )
     }
 
-    @Test("After a complete checkpoint the next window follows, with a small overlap")
-    func follows() throws {
+    @Test func `after a complete checkpoint the next window follows, with a small overlap`() throws {
         var old = try self.start.checkpoint(from: Self.now - 60, to: nil, after: nil, now: Self.now)
         old.isComplete = true
         let later = Self.now + 3600
@@ -76,8 +72,7 @@ import Testing
         #expect(other.report.window == later - 5..<later)
     }
 
-    @Test("The checkpoint of another app, environment or choice is refused")
-    func others() throws {
+    @Test func `a checkpoint of another app, environment or choice is refused`() throws {
         let old = try self.start.checkpoint(from: Self.now - 60, to: nil, after: nil, now: Self.now)
         for other in [
             RecoveryStart(bundleID: "com.example.other", environment: .production, onlyFailures: true),

@@ -7,15 +7,13 @@ import Testing
 
     private func hours(_ hours: Double) -> Date { self.start.addingTimeInterval(hours * 3600) }
 
-    @Test("Each delay counts from the attempt before")
-    func attempts() {
+    @Test func `each delay counts from the attempt before`() {
         #expect(RetrySchedule.version2.attempts(from: self.start) == [0, 1, 13, 37, 85, 157].map(self.hours))
         #expect(RetrySchedule.version1.attempts(from: self.start) == [0, 6, 30, 78].map(self.hours))
         #expect(RetrySchedule.sandbox.attempts(from: self.start) == [self.start])
     }
 
-    @Test("A notification is lost when its first and its last attempt fall into the outage")
-    func lost() {
+    @Test func `a notification is lost when its first and its last attempt fall into the outage`() {
         let outage = self.start..<self.hours(158)
         #expect(RetrySchedule.version2.lost(in: outage) == self.start..<self.hours(1))
         #expect(RetrySchedule.version2.lost(in: self.start..<self.hours(157)) == nil)
@@ -23,8 +21,8 @@ import Testing
         #expect(RetrySchedule.sandbox.lost(in: outage) == outage)
     }
 
-    @Test("The arrival agrees with the loss for every minute of an outage", arguments: [1, 13, 84, 156, 158, 400])
-    func agreement(outageHours: Int) {
+    @Test(arguments: [1, 13, 84, 156, 158, 400])
+    func `the arrival agrees with the loss for every minute of an outage`(outageHours: Int) {
         let outage = self.start..<self.hours(Double(outageHours))
         for schedule in [RetrySchedule.version2, .version1, .sandbox] {
             let lost = schedule.lost(in: outage)
@@ -35,8 +33,7 @@ import Testing
         }
     }
 
-    @Test("Version and environment choose the schedule")
-    func choice() {
+    @Test func `version and environment choose the schedule`() {
         #expect(RetrySchedule(version: 2, environment: .production) == .version2)
         #expect(RetrySchedule(version: 1, environment: .production) == .version1)
         #expect(RetrySchedule(version: 2, environment: .sandbox) == .sandbox)

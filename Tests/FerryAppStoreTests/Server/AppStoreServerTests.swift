@@ -57,8 +57,7 @@ import Testing
         return try await self.client().send(HTTPClientRequest(method, url, body: body), within: .seconds(300)).status
     }
 
-    @Test("Each case has its status, over TLS")
-    func statuses() async throws {
+    @Test func `each case has its status, over TLS`() async throws {
         let server = try await self.start(.handler { _ in })
         let genuine = Signing.post(try self.signing.renewal())
         let forged = Signing.post(try Signing().renewal())
@@ -86,8 +85,7 @@ import Testing
         return status
     }
 
-    @Test("What cannot be judged or handed over now is answered with 503")
-    func trouble() async throws {
+    @Test func `a notification that cannot be judged or handed over now is answered with 503`() async throws {
         struct Failure: Error {}
         let gate = Gate()
         defer { gate.open() }
@@ -121,8 +119,7 @@ import Testing
         #expect(try await self.status(of: post, from: full) == 503)
     }
 
-    @Test("While nobody tells whether certificates are revoked, the answer is 503")
-    func revocation() async throws {
+    @Test func `while no responder says whether certificates are revoked, the answer is 503`() async throws {
         var shape = ThrowAwaySigningChain.Shape()
         // Nobody listens on this port.
         (shape.ocsp, shape.intermediateOCSP) = ("http://127.0.0.1:1/", "http://127.0.0.1:1/")
@@ -133,8 +130,8 @@ import Testing
         #expect(try await self.status(of: Signing.post(try signing.renewal()), from: receiver) == 503)
     }
 
-    @Test("What is genuine and not understood is answered with 500, so that it comes again")
-    func unknown() async throws {
+    @Test
+    func `a genuine notification that is not understood is answered with 500, so that it comes again`() async throws {
         let data = #"{"bundleId":"\#(Signing.bundleID)","environment":"Sandbox"}"#
         let text = try self.signing.signer.sign(Array(#"{"signedDate":1790000000000,"data":\#(data)}"#.utf8))
         let receiver = AppStoreReceiver(
@@ -146,13 +143,13 @@ import Testing
     }
 
     @Test(
-        "Clients that send no whole request, or do not close, give their places to those that come",
         arguments: [
             "", "POST /appstore HTTP/1.1\r\nHost: a\r\nContent-Length: 19000\r\n\r\n{",
             "GET /appstore HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
         ]
     )
-    func places(sent: String) async throws {
+    func `clients that send no whole request, or do not close, give their places to new ones`(sent: String) async throws
+    {
         let server = try await self.start(.handler { _ in }, connections: 4, isPlain: true)
         let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.allowRemoteHalfClosure, value: true)
@@ -168,8 +165,9 @@ import Testing
         await server.stop(within: .seconds(1))
     }
 
-    @Test("A notification goes through the store to a URL, with a signature that counts, and unchanged to another")
-    func forwarding() async throws {
+    @Test func `a notification goes through the store to one URL with a valid signature, and to another unchanged`()
+        async throws
+    {
         let folder = try TemporaryFolder()
         let (requests, continuation) = AsyncStream.makeStream(of: TestHTTPServer.Request.self)
         let application = try await TestHTTPServer.start { request in
@@ -211,8 +209,7 @@ import Testing
         await application.stop()
     }
 
-    @Test("Secrets and URLs for forwarding that are in another form are refused without showing them")
-    func badForwarding() {
+    @Test func `secrets and URLs in a wrong form are refused, and no sentence shows them`() {
         let secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
         for (url, secrets) in [
             ("ftp://host/", [secret]), ("https://user:sesame@host/", [secret]), ("https://host/", ["sesame"]),

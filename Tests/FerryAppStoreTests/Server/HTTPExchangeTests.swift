@@ -11,8 +11,7 @@ import Testing
         HTTPRequestHead(version: .http1_1, method: method, uri: uri, headers: headers)
     }
 
-    @Test("A request in parts is one request, and its answer leaves room for the next")
-    func whole() {
+    @Test func `a request in parts is one request, and its answer leaves room for the next`() {
         var exchange = HTTPExchange(bodyLimit: 10)
         for _ in 0..<2 {
             #expect(exchange.received(self.head()) == .none)
@@ -26,20 +25,18 @@ import Testing
     }
 
     @Test(
-        "A target with scheme and host has the path behind them",
         arguments: [
             ("http://example.com/a?b", "/a"), ("https://example.com", "/"), ("http://example.com?/a", "/"), ("*", "*"),
         ]
     )
-    func absolute(_ target: String, _ path: String) {
+    func `the path of a target with scheme and host is the part after them`(_ target: String, _ path: String) {
         var exchange = HTTPExchange(bodyLimit: 10)
         _ = exchange.received(self.head(uri: target))
         _ = exchange.receivedEnd()
         #expect(exchange.request?.path == path)
     }
 
-    @Test("A body that is announced or grows too large is refused, and what follows is dropped")
-    func tooLarge() {
+    @Test func `a body that is announced or grows too large is refused, and later bytes are dropped`() {
         var announced = HTTPExchange(bodyLimit: 10)
         #expect(announced.received(self.head(["Content-Length": "11"])) == .answer(status: 413, closes: true))
         #expect(announced.received(ByteBuffer(string: "0")) == .none)
@@ -52,8 +49,7 @@ import Testing
         #expect(growing.receivedEnd() == .none)
     }
 
-    @Test("Only bytes that are kept count as held: neither those of a refused body nor those that were answered")
-    func held() {
+    @Test func `only kept bytes count as held, and not those of a refused body or an answered request`() {
         var exchange = HTTPExchange(bodyLimit: 10)
         _ = exchange.received(self.head())
         _ = exchange.received(ByteBuffer(string: "01234"))
@@ -67,8 +63,7 @@ import Testing
         #expect(exchange.heldBytes == 0)
     }
 
-    @Test("A slow body is refused, an idle connection is closed, and an answer is waited for")
-    func times() {
+    @Test func `a slow body is refused, an idle connection is closed, and an answer has its time`() {
         var exchange = HTTPExchange(bodyLimit: 10)
         #expect(exchange.timedOut() == .close)
         _ = exchange.received(self.head())
@@ -80,8 +75,7 @@ import Testing
         #expect(answering.answered(503) == .answer(status: 503, closes: false))
     }
 
-    @Test("A client that waits for permission gets it, or the refusal at once")
-    func expectation() {
+    @Test func `a client that waits for permission gets it, or gets the refusal at once`() {
         var small = HTTPExchange(bodyLimit: 10)
         #expect(small.received(self.head(["Expect": "100-continue", "Content-Length": "5"])) == .askForBody)
         var large = HTTPExchange(bodyLimit: 10)
@@ -89,8 +83,7 @@ import Testing
         #expect(refusal == .answer(status: 413, closes: true))
     }
 
-    @Test("When the server stops, a waiting connection is closed, and a request gets its answer first")
-    func end() {
+    @Test func `when the server stops, a waiting connection is closed, and a request gets its answer first`() {
         var waiting = HTTPExchange(bodyLimit: 10)
         #expect(waiting.end() == .close)
         var busy = HTTPExchange(bodyLimit: 10)

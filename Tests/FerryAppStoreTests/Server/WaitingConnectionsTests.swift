@@ -11,8 +11,7 @@ import Testing
         return self.waiting.begin(isNew: isNew) { closed.append(number) }
     }
 
-    @Test("The connection that has waited longest is closed, once")
-    func longest() {
+    @Test func `the connection that has waited longest is closed, once`() {
         let waits = (1...3).map { self.begin($0) }
         self.waiting.end(waits[0])
         self.waiting.closeLongest()
@@ -20,8 +19,7 @@ import Testing
         #expect(self.closed.all == [2, 3])
     }
 
-    @Test("A place that is wanted while no connection waits is that of the next one that has had its answer")
-    func owed() {
+    @Test func `a place that is wanted while no connection waits is taken from the next one that was answered`() {
         self.waiting.closeLongest()
         #expect(self.closed.all == [])
         _ = self.begin(1)
@@ -30,8 +28,7 @@ import Testing
         #expect(self.closed.all == [1])
     }
 
-    @Test("A connection that was just accepted keeps its place")
-    func new() {
+    @Test func `a connection that was just accepted keeps its place`() {
         self.waiting.closeLongest()
         _ = self.begin(1, isNew: true)
         #expect(self.closed.all == [])
@@ -39,8 +36,7 @@ import Testing
         #expect(self.closed.all == [2])
     }
 
-    @Test("While too many bytes of requests are held, those that wait longest give their places")
-    func bytes() {
+    @Test func `while too many bytes are held, the connections that wait longest give their places`() {
         for number in 1...3 { _ = self.begin(number) }
         self.waiting.hold(WaitingConnections.heldLimit)
         #expect(self.closed.all == [])
@@ -50,8 +46,7 @@ import Testing
         #expect(self.closed.all == [1])
     }
 
-    @Test("A million waits of one connection keep the order of those that wait on")
-    func compaction() {
+    @Test func `a million waits of one connection do not change the order of the others`() {
         _ = self.begin(1)
         for number in 0..<1_000_000 { self.waiting.end(self.begin(number)) }
         _ = self.begin(2)

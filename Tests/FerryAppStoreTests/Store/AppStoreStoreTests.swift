@@ -55,8 +55,7 @@ import Testing
         return result
     }
 
-    @Test("A notification is stored once, also after a new start")
-    func once() async throws {
+    @Test func `a notification is stored once, even after a restart`() async throws {
         let notification = try self.notification("A")
         let store = AppStoreStore(path: self.path)
         try await store.open()
@@ -77,8 +76,8 @@ import Testing
         #expect(mode == 0o600)
     }
 
-    @Test("Each notification is delivered, one customer's in the order of signing, and what is of the past says so")
-    func order() async throws {
+    @Test
+    func `notifications of one customer are delivered in the order of signing, and a stale one says so`() async throws {
         let start = Date(timeIntervalSince1970: 1_790_000_000)
         let deliveries = try await self.deliveries(4) { store in
             for (uuid, offset) in [("late", 30.0), ("early", 10), ("middle", 20)] {
@@ -95,8 +94,7 @@ import Testing
         #expect(older.map(\.isStale) == [true])
     }
 
-    @Test("A delivery that fails is tried again, and the customer's next one waits for it")
-    func failure() async throws {
+    @Test func `a delivery that fails is tried again, and the customer's next one waits for it`() async throws {
         let start = Date(timeIntervalSince1970: 1_790_000_000)
         let deliveries = try await self.deliveries(3) { store in
             _ = await store.take(try self.notification("first", date: start), post: [])
@@ -109,8 +107,7 @@ import Testing
         #expect(deliveries.map(\.attempt) == [1, 2, 1])
     }
 
-    @Test("A list says why the last attempt of a delivery failed, until it is delivered")
-    func failureInList() async throws {
+    @Test func `a list gives the reason of the last failure until the notification is delivered`() async throws {
         let file = try StoreFile.open(
             path: self.path,
             durability: .process,
@@ -133,8 +130,7 @@ import Testing
         #expect(try settle(.delivered) == nil)
     }
 
-    @Test("A destination that comes to need posts gets none that were not kept")
-    func postsNotKept() async throws {
+    @Test func `a destination that begins to need posts gets none from the time before`() async throws {
         let url = "http://localhost:1/"
         let before = AppStoreStore(path: self.path, destinations: [try .forward(to: url, secrets: [Self.secret])])
         try await before.open()
@@ -155,8 +151,7 @@ import Testing
         await store.close()
     }
 
-    @Test("A list holds what is in the state that is asked for")
-    func listByState() async throws {
+    @Test func `a list has only the deliveries in the requested state`() async throws {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         let destination = AppStoreDestination.handler("app") { _ in continuation.yield() }
         let store = AppStoreStore(path: self.path, destinations: [destination])
@@ -179,10 +174,9 @@ import Testing
         await store.close()
     }
 
-    @Test(
-        "What waits for a URL that is not named any more, or came when none was, goes to the URLs of now when asked for"
-    )
-    func unsent() async throws {
+    @Test func `notifications for a URL that is gone, or from a time without one, go to the present URLs on request`()
+        async throws
+    {
         let none = AppStoreStore(path: self.path)
         #expect(try await none.open() == nil)
         _ = await none.take(try self.notification("none"), post: [])
@@ -203,8 +197,7 @@ import Testing
         await again.close()
     }
 
-    @Test("A file that was removed or replaced takes nothing more")
-    func removed() async throws {
+    @Test func `a file that was removed or replaced accepts nothing more`() async throws {
         let store = AppStoreStore(path: self.path)
         try await store.open()
         #expect(await store.take(try self.notification("A"), post: []) == .taken(isNew: true))
@@ -220,8 +213,7 @@ import Testing
         await store.close()
     }
 
-    @Test("A clock that was set back delays a delivery by an hour at most, and those behind it no longer")
-    func clock() throws {
+    @Test func `a clock that was set back delays a delivery by an hour at most, and later ones no longer`() throws {
         let now: Int64 = 1_790_000_000_000
         let (file, _) = try StoreFile.open(
             path: self.path,
@@ -247,8 +239,7 @@ import Testing
         #expect(try file.due(destination, now: now, limit: 10).deliveries.map(\.notification.uuid) == ["right"])
     }
 
-    @Test("A destination of posts gets nothing that Apple did not sign")
-    func unsigned() async throws {
+    @Test func `a destination of posts gets no member that Apple did not sign`() async throws {
         let store = AppStoreStore(path: self.path, destinations: [try .forwardPost(to: "http://localhost:1/")])
         try await store.open()
         let notification = try self.notification("A")
@@ -260,16 +251,14 @@ import Testing
         #expect(due.map { String(decoding: $0.post, as: UTF8.self) } == [#"{"signedPayload":"a.b.c"}"#])
     }
 
-    @Test("A store that was closed does not open again")
-    func closed() async throws {
+    @Test func `a closed store does not open again`() async throws {
         let store = AppStoreStore(path: self.path)
         try await store.open()
         await store.close()
         await #expect(throws: AppStoreStoreError.self) { try await store.open() }
     }
 
-    @Test("What was not delivered before the end is delivered after the next start")
-    func restart() async throws {
+    @Test func `a notification that was not delivered before the end is delivered after a restart`() async throws {
         let store = AppStoreStore(path: self.path, destinations: [.handler("app") { _ in }])
         try await store.open()
         for number in 0..<100 {
@@ -280,8 +269,7 @@ import Testing
         #expect(Set(delivered.map(\.notification.uuid)).count == 100)
     }
 
-    @Test("What was delivered is delivered once more when it is asked for")
-    func redelivery() async throws {
+    @Test func `a delivered notification is delivered again on request`() async throws {
         _ = try await self.deliveries(1) { store in _ = await store.take(try self.notification("A"), post: []) }
         let again = try await self.deliveries(1) { store in
             let delivered = try await store.list(state: .delivered)
@@ -292,8 +280,7 @@ import Testing
         #expect(again.map(\.notification.uuid) == ["A"])
     }
 
-    @Test("A file that another process has is refused with a sentence, and taken when it is free")
-    func locked() async throws {
+    @Test func `a file of another process is refused with a sentence, and opens when it is free`() async throws {
         let first = AppStoreStore(path: self.path)
         try await first.open()
         let second = AppStoreStore(path: self.path)
@@ -308,8 +295,7 @@ import Testing
         await second.close()
     }
 
-    @Test("A store that has lost its last commits does not open")
-    func loss() async throws {
+    @Test func `a store that has lost its last commits does not open`() async throws {
         let store = AppStoreStore(path: self.path)
         try await store.open()
         _ = await store.take(try self.notification("A"), post: [])

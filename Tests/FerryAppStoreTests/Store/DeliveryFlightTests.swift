@@ -28,8 +28,7 @@ import Testing
         )
     }
 
-    @Test("One delivery of each customer is under way, and so many of all")
-    func limits() throws {
+    @Test func `a customer has one running delivery, and all customers together have a limit`() throws {
         let flight = Flight()
         let first = try self.delivery(1, customer: "1")
         #expect(flight.begin(first))
@@ -43,8 +42,7 @@ import Testing
         #expect(flight.begin(next))
     }
 
-    @Test("A delivery that ended during a look at the store does not begin again with what the look found")
-    func look() throws {
+    @Test func `a delivery that ended during a look at the store does not begin again because of that look`() throws {
         let flight = Flight()
         let delivery = try self.delivery(1, customer: "1")
         flight.machine.look()

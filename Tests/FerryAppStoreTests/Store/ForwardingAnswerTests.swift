@@ -7,7 +7,6 @@ import Testing
     private static let url = "https://app.example/hook/s3cret"
 
     @Test(
-        "An answer that does not count is told with what to do, and without path and query",
         arguments: [
             (
                 301, "https://www.app.example/hook/s3cret", true,
@@ -30,7 +29,12 @@ import Testing
             (304, nil, true, "https://app.example answered 304"),
         ] as [(Int, String?, Bool, String)]
     )
-    func words(status: Int, location: String?, isSigned: Bool, words: String) throws {
+    func `the sentence about a failed answer says what to do, and shows neither path nor query`(
+        status: Int,
+        location: String?,
+        isSigned: Bool,
+        words: String
+    ) throws {
         let headers: HTTPHeaders = if let location { ["Location": location] } else { [:] }
         let response = HTTPClientResponse(status: status, headers: headers)
         let sentence = ForwardingAnswer(response, of: try HTTPURL(Self.url), isSigned: isSigned).sentence

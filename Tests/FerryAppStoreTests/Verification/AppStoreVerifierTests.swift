@@ -15,8 +15,7 @@ import Testing
         }
     }
 
-    @Test("A genuine notification is read, and its signed texts become plain objects")
-    func genuine() throws {
+    @Test func `a genuine notification is read, and its signed texts become plain objects`() throws {
         let signing = try Signing()
         let date = Date(timeIntervalSince1970: 1_790_000_000.123)
         let text = try signing.renewal(uuid: "U-1", date: date)
@@ -47,8 +46,7 @@ import Testing
         #expect(!String(decoding: notification.json, as: UTF8.self).contains("signedTransactionInfo"))
     }
 
-    @Test("The certificates are judged at the date of signing")
-    func dates() throws {
+    @Test func `certificates must be valid at the date of signing`() throws {
         var shape = ThrowAwaySigningChain.Shape()
         shape.leafValidity = -30 * 86_400 ... -10 * 86_400
         let signing = try Signing(shape)
@@ -57,8 +55,7 @@ import Testing
         #expect(try self.code(signing, signing.renewal(date: .now - 40 * 86_400)) == .forged)
     }
 
-    @Test("Only chains with Apple's marks count")
-    func marks() throws {
+    @Test func `only chains with Apple's marks count`() throws {
         for change in [\ThrowAwaySigningChain.Shape.marksLeaf, \.marksIntermediate, \.isIntermediateAuthority] {
             var shape = ThrowAwaySigningChain.Shape()
             shape[keyPath: change] = false
@@ -71,8 +68,7 @@ import Testing
         #expect(try self.code(signing, signing.renewal()) == nil)
     }
 
-    @Test("Another root's notification is forged, also with the trusted root as third certificate")
-    func foreignRoot() throws {
+    @Test func `a notification under another root is forged, even with the trusted root as third certificate`() throws {
         let (ours, theirs) = (try Signing(), try Signing())
         #expect(try self.code(ours, theirs.renewal()) == .forged)
         let apple = try AppStoreVerifier(.init(apps: [AppStoreApp(bundleID: Signing.bundleID)]))
@@ -81,8 +77,7 @@ import Testing
         }
     }
 
-    @Test("A changed byte anywhere is refused")
-    func changedBytes() throws {
+    @Test func `a text with a changed byte is refused, wherever the byte is`() throws {
         let signing = try Signing()
         let verifier = try signing.verifier()
         let text = Array(try signing.renewal().utf8)
@@ -96,8 +91,7 @@ import Testing
         }
     }
 
-    @Test("What is for others says so")
-    func addresses() throws {
+    @Test func `a notification for another app or environment is refused as such`() throws {
         let signing = try Signing()
         #expect(try self.code(signing, signing.renewal(bundleID: "com.example.other")) == .otherApp)
         #expect(try self.code(signing, signing.renewal(environment: "Xcode")) == .otherEnvironment)
@@ -113,14 +107,13 @@ import Testing
     }
 
     @Test(
-        "What is no notification is malformed",
         arguments: [
             "", "null", "[]", "{}", #"{"signedPayload":1}"#, #"{"signedPayload":"a.b"}"#, #"{"signedPayload":"..""#,
             #"{"signedPayload":"eyJhbGciOiJub25lIn0.e30."}"#, #"{"signedPayload":"a","signedPayload":"b"}"#,
             #"{"notification_type":"CANCEL","bid":"com.example.app","environment":"PROD","password":"x"}"#,
         ]
     )
-    func malformed(post: String) throws {
+    func `a post that is not a notification is malformed`(post: String) throws {
         let verifier = try Signing().verifier()
         do throws(AppStoreVerificationError) {
             _ = try verifier.verify(post: Array(post.utf8))
@@ -130,8 +123,7 @@ import Testing
         }
     }
 
-    @Test("A notification of a kind that came in later is kept as it is")
-    func unknownKind() throws {
+    @Test func `a notification of a later kind is kept as it is`() throws {
         let signing = try Signing()
         let json = """
             {"notificationType":"NEW_THING","notificationUUID":"U-2","signedDate":1790000000000,"extra":1.50,\
@@ -142,8 +134,7 @@ import Testing
         #expect(notification.json == Array(json.utf8))
     }
 
-    @Test("A notification of version 1 counts with a shared secret, and its JSON has no password")
-    func version1() throws {
+    @Test func `a notification of version 1 counts with a shared secret, and its JSON has no password`() throws {
         let signing = try Signing()
         var configuration = signing.configuration
         configuration.sharedSecrets = ["old secret", "new secret"]
@@ -177,10 +168,7 @@ import Testing
 }
 
 @Suite struct FloodTests {
-    @Test(
-        "Texts that one forger signed with certificates of its own, however many, do not keep the first genuine one out"
-    )
-    func oneChain() throws {
+    @Test func `any number of texts that a forger signed does not keep the first genuine one out`() throws {
         let (signing, forger) = (try Signing(), try Signing())
         let verifier = try signing.verifier()
         for number in 0..<300 {
@@ -192,8 +180,7 @@ import Testing
         _ = try verifier.verify(signedPayload: signing.renewal())
     }
 
-    @Test("Genuine certificates under a text that their key did not sign cost no look at them")
-    func wrongSignature() throws {
+    @Test func `genuine certificates of a text that their key did not sign are not checked`() throws {
         let (signing, forger) = (try Signing(), try Signing())
         let verifier = try signing.verifier()
         let parts = try forger.renewal().split(separator: ".")
@@ -207,8 +194,7 @@ import Testing
         _ = try verifier.verify(signedPayload: signing.renewal())
     }
 
-    @Test("Texts without certificates, however many, do not keep the first genuine one out")
-    func noCertificates() throws {
+    @Test func `any number of texts without certificates does not keep the first genuine one out`() throws {
         let signing = try Signing()
         let verifier = try signing.verifier()
         let genuine = try signing.renewal()
@@ -237,8 +223,7 @@ import Testing
         }
     }
 
-    @Test("New members whose names look like those of signed texts stay as they are")
-    func newMembers() throws {
+    @Test func `new members whose names look like those of signed texts stay as they are`() throws {
         let signing = try Signing()
         for member in [
             #""signedUpDate":7"#, #""signedInUser":true"#, #""signedRenewalInfo":null"#, #""signedOffer":"a""#,
@@ -251,8 +236,8 @@ import Testing
         }
     }
 
-    @Test("What is genuine and names its app in an unknown way is not understood, and what is forged is not")
-    func unknownAddress() throws {
+    @Test
+    func `a genuine text that names its app in an unknown way is not understood, and a forged one is forged`() throws {
         let signing = try Signing()
         let json =
             #"{"notificationType":"NEW","notificationUUID":"U","signedDate":1790000000000,"app":"com.example.app"}"#
@@ -268,10 +253,11 @@ import Testing
     }
 
     @Test(
-        "A date in an unknown form is not understood in what is genuine, and forged in what is forged",
         arguments: ["1790000000000.5", "1.79e12", #""1790000000000""#, #""2026-09-21T14:13:20Z""#, "-1", "null", ""]
     )
-    func unknownDate(date: String) throws {
+    func `a date in an unknown form is not understood in a genuine text, and forged in a forged one`(date: String)
+        throws
+    {
         let signing = try Signing()
         let member = date.isEmpty ? "" : "\"signedDate\":\(date),"
         let json = """
@@ -298,8 +284,7 @@ import Testing
         }
     }
 
-    @Test("A sentence quotes no text of a forged post")
-    func quotes() throws {
+    @Test func `a sentence quotes no text of a forged post`() throws {
         let signing = try Signing()
         let json = """
             {"signedDate":1790000000000,"x\\nferry: a line":{"bundleId":"\(Signing.bundleID)"}}

@@ -3,8 +3,7 @@ import Testing
 @testable import FerryAppStore
 
 @Suite struct FailureRateTests {
-    @Test("After a hundred failures nothing is looked at for the rest of the second")
-    func limit() {
+    @Test func `after a hundred failures no certificate is checked for the rest of the second`() {
         var rate = FailureRate()
         let start = ContinuousClock.now
         for _ in 0..<FailureRate.perSecond {

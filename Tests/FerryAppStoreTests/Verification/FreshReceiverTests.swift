@@ -44,8 +44,8 @@ import Testing
         }
     }
 
-    @Test("A flood keeps unknown certificates out, and not those that were learnt before or during it")
-    func learning() async throws {
+    @Test
+    func `a flood keeps unknown certificates out, but not those that were learnt before or during it`() async throws {
         let genuine = try self.signing.renewal()
         let fresh = try self.verifier()
         try self.flood(fresh)
@@ -63,10 +63,9 @@ import Testing
         #expect(self.code(taught, try Signing().renewal()) == .tryAgain)
     }
 
-    @Test(
-        "What the owner or Apple's own server gives is looked at in a flood, too, and its certificates are then known"
-    )
-    func invited() async throws {
+    @Test func `texts of the owner or of Apple's server are checked in a flood, and their certificates are then known`()
+        async throws
+    {
         let genuine = try self.signing.renewal()
         let verifier = try self.verifier()
         try self.flood(verifier)
@@ -74,8 +73,8 @@ import Testing
         #expect(self.code(verifier, genuine) == nil)
     }
 
-    @Test("A store knows the certificates of what it has taken, and the next start is not fresh")
-    func store() async throws {
+    @Test
+    func `a store knows the certificates of its notifications, and teaches them at the next start`() async throws {
         let folder = try TemporaryFolder()
         let genuine = try AppStoreRequest(body: Signing.post(self.signing.renewal()))
         let first = AppStoreStore(path: folder.path("store.db"))
@@ -104,8 +103,7 @@ import Testing
         await third.close()
     }
 
-    @Test("A store keeps few certificates, the newest, and each once")
-    func fewCertificates() throws {
+    @Test func `a store keeps a few of the newest certificates, each once`() throws {
         let folder = try TemporaryFolder()
         let file = try StoreFile.open(path: folder.path("store.db"), durability: .process, destinations: nil).file
         for number in 0..<40 as Range<UInt8> {
@@ -114,8 +112,7 @@ import Testing
         #expect(try file.certificates().map(\.leaf) == (4..<20 as Range<UInt8>).reversed().map { [$0] })
     }
 
-    @Test("An operator's text teaches the process that has the store")
-    func desk() async throws {
+    @Test func `an operator's text teaches the process that has the store`() async throws {
         let folder = try TemporaryFolder()
         let store = AppStoreStore(path: folder.path("store.db"))
         try await store.open()

@@ -19,8 +19,8 @@ import Testing
         return try #require(chain.ocspQuestion(.leaf))
     }
 
-    @Test("Answers are kept for 15 minutes, no longer than they say, and failures for seconds")
-    func times() throws {
+    @Test
+    func `answers are kept for 15 minutes or for their own time if it is shorter, and failures for seconds`() throws {
         let question = try self.question(0)
         #expect(question.address == "http://host/0")
         var cache = RevocationCache()

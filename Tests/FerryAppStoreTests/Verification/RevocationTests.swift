@@ -61,8 +61,7 @@ import Testing
         }
     }
 
-    @Test("Certificates that are not revoked count, and the answers are kept")
-    func good() async throws {
+    @Test func `certificates that are not revoked count, and the answers are kept`() async throws {
         let world = try await World()
         let responders = [try await world.leafResponder(), try await world.intermediateResponder()]
         #expect(try await world.error()?.description == nil)
@@ -70,16 +69,14 @@ import Testing
         #expect(try await world.error()?.description == nil)
     }
 
-    @Test("An answer that does not say how long it is good counts while it is new")
-    func withoutNextUpdate() async throws {
+    @Test func `an answer without an end of its validity counts while it is new`() async throws {
         let world = try await World()
         let responders = [try await world.leafResponder(minutes: nil), try await world.intermediateResponder()]
         #expect(try await world.error()?.description == nil)
         for responder in responders { responder.stop() }
     }
 
-    @Test("A revoked certificate makes a notification forged, whichever it is")
-    func revoked() async throws {
+    @Test func `a revoked certificate makes a notification forged, whichever certificate it is`() async throws {
         for (leaf, intermediate) in [(OCSPResponder.Status.revoked, OCSPResponder.Status.valid), (.valid, .revoked)] {
             let world = try await World()
             let responders = [try await world.leafResponder(leaf), try await world.intermediateResponder(intermediate)]
@@ -90,8 +87,7 @@ import Testing
         }
     }
 
-    @Test("Without an answer nothing is known, and the responder is left alone for a while")
-    func unreachable() async throws {
+    @Test func `without an answer the state is unknown, and the responder is left alone for a while`() async throws {
         let world = try await World()
         let responder = try await world.intermediateResponder()
         #expect(try await world.error()?.code == .tryAgain)
@@ -100,8 +96,7 @@ import Testing
         for responder in [responder, late] { responder.stop() }
     }
 
-    @Test("A responder that does not know the certificate settles nothing")
-    func unknown() async throws {
+    @Test func `a responder that does not know the certificate settles nothing`() async throws {
         let world = try await World()
         let responders = [try await world.leafResponder(.unknown), try await world.intermediateResponder()]
         let error = try await world.error()
@@ -111,21 +106,22 @@ import Testing
     }
 
     @Test(
-        "Only the issuer, or its delegate with OCSPSigning, may answer",
         arguments: [
             (OCSPResponder.Signer.delegate, nil), (.wrongDelegate, AppStoreVerificationError.Code.tryAgain),
             (.stranger, .tryAgain),
         ]
     )
-    func signers(_ signer: OCSPResponder.Signer, _ code: AppStoreVerificationError.Code?) async throws {
+    func `only the issuer, or its delegate with OCSPSigning, may answer`(
+        _ signer: OCSPResponder.Signer,
+        _ code: AppStoreVerificationError.Code?
+    ) async throws {
         let world = try await World()
         let responders = [try await world.leafResponder(signer: signer), try await world.intermediateResponder()]
         #expect(try await world.error()?.code == code)
         for responder in responders { responder.stop() }
     }
 
-    @Test("An answer that is none settles nothing")
-    func garbage() async throws {
+    @Test func `an answer that is not OCSP settles nothing`() async throws {
         for reply in [
             TestHTTPServer.Reply.answer(200, Array("no".utf8)), .answer(404), .answer(302, headers: ["Location": "/"]),
         ] {
@@ -149,8 +145,7 @@ import Testing
         }
     }
 
-    @Test("A chain without an address, and one that has expired meanwhile, do not count")
-    func neverKnown() async throws {
+    @Test func `a chain without a responder's address does not count, nor does one that has expired`() async throws {
         var expired = ThrowAwaySigningChain.Shape()
         expired.leafValidity = -30 * 86_400 ... -10 * 86_400
         expired.ocsp = "http://127.0.0.1:1/"
@@ -169,8 +164,7 @@ import Testing
         }
     }
 
-    @Test("Without the option nobody is asked")
-    func off() async throws {
+    @Test func `without the option no responder is asked`() async throws {
         let signing = try Signing()
         let text = try signing.renewal(uuid: "U")
         #expect(try await signing.verifier().verifyOnline(signedPayload: text).uuid == "U")

@@ -4,7 +4,6 @@ import Foundation
 internal import NIOCore
 internal import Testing
 
-@Suite("A reading of the feedback list")
 struct FeedbackMachineTests {
     private static let limits = FeedbackMachine.Limits(connect: .seconds(10), idle: .seconds(30), sweep: .seconds(100))
     private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
@@ -33,8 +32,7 @@ struct FeedbackMachineTests {
         return machine
     }
 
-    @Test("gives every tuple once, wherever its bytes are split")
-    func split() {
+    @Test func `a reading gives every tuple once, wherever its bytes are split`() {
         let expected = Self.tuples(3)
         let bytes = Self.bytes(expected)
         for cut in 0...bytes.readableBytes {
@@ -47,8 +45,7 @@ struct FeedbackMachineTests {
         }
     }
 
-    @Test("skips and counts tuples without a token, and counts the bytes of one that is cut off")
-    func bad() {
+    @Test func `a reading skips and counts tuples without a token, and counts the bytes of a tuple that is cut off`() {
         var machine = Self.opened()
         var bytes = ByteBuffer(bytes: [0, 0, 0, 1, 0, 0])
         bytes.writeImmutableBuffer(Self.bytes(Self.tuples(2)))
@@ -58,8 +55,7 @@ struct FeedbackMachineTests {
         #expect(machine.pendingBytes == 5)
     }
 
-    @Test("must be connected within the time for it")
-    func connecting() {
+    @Test func `a reading must be connected within its time`() {
         var machine = FeedbackMachine(limits: Self.limits)
         #expect(machine.nextDeadline == nil)
         machine.start(now: Self.start)
@@ -69,8 +65,7 @@ struct FeedbackMachineTests {
         #expect(!machine.isOpen)
     }
 
-    @Test("ends when nothing comes, counted from the last byte")
-    func idle() {
+    @Test func `a reading ends when nothing comes for a time after the last byte`() {
         var machine = Self.opened()
         #expect(machine.nextDeadline == Self.at(30))
         #expect(machine.received(ByteBuffer(bytes: [0]), now: Self.at(20)) == [])
@@ -78,8 +73,7 @@ struct FeedbackMachineTests {
         #expect(machine.passedDeadline(now: Self.at(50)) == .idle)
     }
 
-    @Test("ends when the whole takes too long, although bytes drip")
-    func dripping() {
+    @Test func `a reading ends when it takes too long as a whole, although bytes drip`() {
         var machine = Self.opened()
         for second in stride(from: Int64(0), to: 100, by: 20) {
             _ = machine.received(ByteBuffer(bytes: [0]), now: Self.at(second))
@@ -88,8 +82,7 @@ struct FeedbackMachineTests {
         #expect(machine.passedDeadline(now: Self.at(100)) == .sweep)
     }
 
-    @Test("has no deadline while tuples wait to be taken, and the pause counts for none")
-    func pausing() {
+    @Test func `a reading has no deadline while tuples wait to be taken, and the pause does not count`() {
         var machine = Self.opened()
         machine.pause(now: Self.at(25))
         #expect(machine.nextDeadline == nil)
@@ -104,16 +97,14 @@ struct FeedbackMachineTests {
         #expect(machine.passedDeadline(now: Self.at(1100)) == .sweep)
     }
 
-    @Test("takes what comes in a pause")
-    func receivingWhilePaused() {
+    @Test func `a reading takes the bytes that come in a pause`() {
         var machine = Self.opened()
         machine.pause(now: Self.start)
         #expect(machine.received(Self.bytes(Self.tuples(2)), now: Self.start) == Self.tuples(2))
         #expect(!machine.isReading)
     }
 
-    @Test("ends once, and nothing counts after it")
-    func ended() {
+    @Test func `a reading ends once, and later inputs have no effect`() {
         var machine = Self.opened()
         #expect(machine.end() == true)
         #expect(machine.end() == false)
@@ -125,8 +116,7 @@ struct FeedbackMachineTests {
         #expect(machine.hasEnded)
     }
 
-    @Test("takes limits of any size")
-    func extremes() {
+    @Test func `a reading takes limits of any size`() {
         let limits = FeedbackMachine.Limits(
             connect: .nanoseconds(.max),
             idle: .nanoseconds(.max),

@@ -3,7 +3,6 @@ internal import FerryBinary
 internal import NIOCore
 internal import Testing
 
-@Suite("An error response is")
 struct ErrorResponseTests {
     struct Vector: Decodable {
         var hex: String
@@ -31,8 +30,7 @@ struct ErrorResponseTests {
         return (steps, decoder.pendingBytes)
     }
 
-    @Test("six bytes, written and read as the vectors have it, cut anywhere")
-    func vectors() throws {
+    @Test func `an error response is written and read as the vectors have it, wherever it is cut`() throws {
         let all = try FerryBinaryTests.vectors(lines: "error-responses.jsonl", as: Vector.self)
         #expect(all.count == 13)
         for vector in all {
@@ -50,8 +48,7 @@ struct ErrorResponseTests {
         }
     }
 
-    @Test("followed by another one, in the same bytes or cut anywhere")
-    func several() {
+    @Test func `a second error response is read in the same bytes or cut anywhere`() {
         let first = ErrorResponse(status: .noErrorsEncountered, identifier: 1)
         let second = ErrorResponse(status: .shutdown, identifier: 0x0808_0808)
         for pieces in splits(first.bytes + second.bytes) {
@@ -59,8 +56,7 @@ struct ErrorResponseTests {
         }
     }
 
-    @Test("told from bytes that are something else, at the first of them")
-    func somethingElse() {
+    @Test func `other bytes are told from an error response at the first of them`() {
         for byte in UInt8.min...UInt8.max where byte != 8 {
             let found = Self.read([ByteBuffer(bytes: [byte, 8, 8, 8, 8, 8])])
             #expect(found.steps == [.notAResponse(firstByte: byte)])
@@ -68,8 +64,7 @@ struct ErrorResponseTests {
         }
     }
 
-    @Test("known to be truncated when the stream ends in the middle")
-    func truncated() {
+    @Test func `an error response is truncated when the stream ends inside it`() {
         let whole = ErrorResponse(status: .invalidToken, identifier: 5).bytes
         for length in 0..<whole.count {
             for pieces in splits(Array(whole[..<length])) {

@@ -4,7 +4,6 @@ internal import Foundation
 internal import NIOCore
 internal import Testing
 
-@Suite("Feedback tuples are")
 struct FeedbackTupleTests {
     struct Vector: Decodable {
         var hex: String
@@ -36,8 +35,7 @@ struct FeedbackTupleTests {
         return (try bytes(hex: vector.hex), tuples)
     }
 
-    @Test("written as the vectors have them")
-    func written() throws {
+    @Test func `tuples are written as the vectors have them`() throws {
         let (bytes, tuples) = try Self.vector()
         var buffer = ByteBuffer()
         for tuple in tuples {
@@ -46,8 +44,7 @@ struct FeedbackTupleTests {
         #expect(buffer == ByteBuffer(bytes: bytes))
     }
 
-    @Test("read however the stream is cut")
-    func read() throws {
+    @Test func `tuples are read wherever the stream is cut`() throws {
         let (bytes, tuples) = try Self.vector()
         for pieces in splits(bytes) {
             let found = Self.read(pieces)
@@ -57,8 +54,7 @@ struct FeedbackTupleTests {
         }
     }
 
-    @Test("read from a long stream whose pieces all end within a tuple")
-    func longStream() throws {
+    @Test func `tuples are read from a long stream whose pieces all end inside a tuple`() throws {
         let (bytes, tuples) = try Self.vector()
         let stream = Array(repeatElement(bytes, count: 500).joined())
         let pieces = stride(from: 0, to: stream.count, by: 1_001).map { start in
@@ -69,8 +65,7 @@ struct FeedbackTupleTests {
         #expect(found.pending == 0)
     }
 
-    @Test("lost one by one when the stream ends early")
-    func truncated() throws {
+    @Test func `tuples are lost one by one when the stream ends early`() throws {
         let (bytes, tuples) = try Self.vector()
         for length in 0..<bytes.count {
             let found = Self.read([ByteBuffer(bytes: bytes[..<length])])
@@ -80,8 +75,7 @@ struct FeedbackTupleTests {
         }
     }
 
-    @Test("skipped and counted when their token cannot be one")
-    func skipped() throws {
+    @Test func `a tuple is skipped and counted when its token has a wrong length`() throws {
         let (good, tuples) = try Self.vector()
         let empty: [UInt8] = [0, 0, 0, 1, 0, 0]
         let long: [UInt8] = [0, 0, 0, 2, 0, 101] + Array(repeating: 9, count: 101)
@@ -92,8 +86,7 @@ struct FeedbackTupleTests {
         }
     }
 
-    @Test("never a trap, whatever comes")
-    func garbage() {
+    @Test func `random bytes never trap the decoder`() {
         var randomness = Randomness(state: 3)
         for _ in 0..<2_000 {
             var stream = randomness.bytes(.random(in: 0...200, using: &randomness))

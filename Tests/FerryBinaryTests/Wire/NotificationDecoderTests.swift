@@ -3,7 +3,6 @@ internal import FerryBinary
 internal import NIOCore
 internal import Testing
 
-@Suite("Notifications are read")
 struct NotificationDecoderTests {
     /// Reads a stream that arrives in pieces, as on a connection.
     static func read(_ pieces: [ByteBuffer], with decoder: NotificationDecoder = .init()) throws -> [Expectation] {
@@ -42,8 +41,10 @@ struct NotificationDecoderTests {
         return found
     }
 
-    @Test("as the vectors have them, at once, byte by byte and cut anywhere", arguments: try FrameVector.all)
-    func vectors(_ vector: FrameVector) throws {
+    @Test(arguments: try FrameVector.all)
+    func `notifications are read as the vectors have them, at once, byte by byte and cut anywhere`(
+        _ vector: FrameVector
+    ) throws {
         let whole = try bytes(hex: vector.hex)
         let expected = [try vector.expectation()]
         #expect(try Self.read([ByteBuffer(bytes: whole)]) == expected)
@@ -52,8 +53,7 @@ struct NotificationDecoderTests {
         }
     }
 
-    @Test("when all vectors stand on one connection, cut anywhere")
-    func merged() throws {
+    @Test func `all vectors are read from one connection, cut anywhere`() throws {
         let vectors = try FrameVector.all
         var expected: [Expectation] = []
         var stream: [UInt8] = []
@@ -69,8 +69,7 @@ struct NotificationDecoderTests {
         #expect(try Self.read(stream.map { ByteBuffer(integer: $0) }) == expected)
     }
 
-    @Test("not before their last byte has come")
-    func truncated() throws {
+    @Test func `a notification is not read before its last byte`() throws {
         for vector in try FrameVector.all where try vector.expectation() != .closed {
             let whole = try bytes(hex: vector.hex)
             for length in 0..<whole.count {
@@ -81,16 +80,15 @@ struct NotificationDecoderTests {
         }
     }
 
-    @Test("for their identifier even behind the fault")
-    func identifierBehindTheFault() throws {
+    @Test func `the identifier of a faulty notification is read even after the fault`() throws {
         let twoPriorities = try bytes(hex: "0200000013" + "05000105" + "0500010a" + "010001aa" + "0300040000002a")
         #expect(try Self.read([ByteBuffer(bytes: twoPriorities)]) == [.refused(.protocolError, 42)])
         let enhanced = try bytes(hex: "01" + "0000002b" + "00000000" + "0000" + "0000")
         #expect(try Self.read([ByteBuffer(bytes: enhanced)]) == [.refused(.missingDeviceToken, 43)])
     }
 
-    @Test("and refused when an item of fixed size has another one", arguments: [3, 4, 5] as [UInt8])
-    func itemSizes(_ item: UInt8) throws {
+    @Test(arguments: [3, 4, 5] as [UInt8])
+    func `an item of fixed size is refused with any other size`(_ item: UInt8) throws {
         for length in 0...6 where length != (item == 5 ? 1 : 4) {
             let odd = [item, 0, UInt8(length)] + [UInt8](repeating: 1, count: length)
             let items = odd + [1, 0, 1, 0xaa, 2, 0, 2, 0x7b, 0x7d]
@@ -99,8 +97,7 @@ struct NotificationDecoderTests {
         }
     }
 
-    @Test("and refused when only the last item but no priority is cut short")
-    func cutShort() throws {
+    @Test func `a notification is refused if its last item is cut short, unless that is a priority`() throws {
         let header = try bytes(hex: "010001aa" + "0200027b7d")
         for (tail, accepted) in [("05000405", true), ("0500040505", false), ("050004", false), ("0400040000", false)] {
             let items = header + (try bytes(hex: tail))
@@ -114,8 +111,7 @@ struct NotificationDecoderTests {
         }
     }
 
-    @Test("up to the payload limit and the cap on their length")
-    func limits() throws {
+    @Test func `notifications are read up to the limit of the payload and of their whole length`() throws {
         let decoder = NotificationDecoder(maximumPayloadLength: 256, maximumFrameLength: 1024)
         func simple(payload count: Int) -> ByteBuffer {
             let header: [UInt8] = [0, 0, 1, 0xaa, UInt8(count >> 8), UInt8(count & 255)]
@@ -127,8 +123,7 @@ struct NotificationDecoderTests {
         #expect(try Self.read([simple(payload: 1019)], with: decoder) == [.closed])
     }
 
-    @Test("without a trap, whatever comes")
-    func garbage() throws {
+    @Test func `random bytes never trap the decoder`() throws {
         var randomness = Randomness(state: 2)
         let seeds = try FrameVector.all.map { try bytes(hex: $0.hex) }
         for _ in 0..<20_000 {

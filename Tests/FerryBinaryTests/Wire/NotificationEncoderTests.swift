@@ -3,7 +3,6 @@ internal import FerryCore
 internal import NIOCore
 internal import Testing
 
-@Suite("Notifications are written")
 struct NotificationEncoderTests {
     static let token = Array(UInt8(0)..<32)
     static let payload = Array(#"{"aps":{"alert":"Hello"}}"#.utf8)
@@ -46,8 +45,7 @@ struct NotificationEncoderTests {
         return Array(bytes[7..<7 + length])
     }
 
-    @Test("as the vectors have them")
-    func vectors() throws {
+    @Test func `notifications are written as the vectors have them`() throws {
         var covered = 0
         for vector in try FrameVector.all where vector.canBeWritten {
             let written = try Self.encode(
@@ -64,22 +62,20 @@ struct NotificationEncoderTests {
         #expect(covered == 8)
     }
 
-    @Test("with all five items, though neither priority nor expiration was given")
-    func absentFields() throws {
+    @Test func `a notification has all five items, even without priority and expiration`() throws {
         let absent = try Self.encode(identifier: 1, command: .frame)
         let given = try Self.encode(priority: .immediate, expiration: .once, identifier: 1, command: .frame)
         #expect(absent == given)
         #expect(absent.suffix(11) == [4, 0, 4, 0, 0, 0, 0, 5, 0, 1, 10])
     }
 
-    @Test("with priority 5 for HTTP/2's 1, which this protocol does not know")
-    func lowPriority() throws {
+    @Test func `HTTP/2's priority 1, which this protocol does not know, is written as 5`() throws {
         #expect(try Self.encode(priority: .low, identifier: 1, command: .frame).last == 5)
         #expect(try Self.encode(priority: .powerAware, identifier: 1, command: .frame).last == 5)
     }
 
-    @Test("so that they can be read again", arguments: Command.allCases)
-    func readAgain(_ command: Command) throws {
+    @Test(arguments: Command.allCases)
+    func `a written notification can be read again`(_ command: Command) throws {
         var randomness = Randomness(state: 1)
         for _ in 0..<300 {
             let token = randomness.bytes(.random(in: 1...100, using: &randomness))
@@ -109,8 +105,7 @@ struct NotificationEncoderTests {
         }
     }
 
-    @Test("and a probe is one that every gateway refuses for its missing token")
-    func probe() throws {
+    @Test func `every gateway refuses a probe for its missing token`() throws {
         var bytes = [UInt8](repeating: 0xee, count: NotificationEncoder.probeLength + 1)
         let written = try bytes.withUnsafeMutableBytes { buffer in
             NotificationEncoder.writeProbe(identifier: 0x0102_0304, to: try #require(buffer.baseAddress))

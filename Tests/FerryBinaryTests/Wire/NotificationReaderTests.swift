@@ -26,7 +26,7 @@ internal import Testing
         enhanced(1, token: [0xa1]) + enhanced(2, token: []) + [0, 0, 1, 0xa3, 0, 2, 0x7b, 0x7d]
         + enhanced(4, token: [0xa4])
 
-    @Test func `the same is found however the stream is cut`() {
+    @Test func `the same notifications are found wherever the stream is cut`() {
         for pieces in splits(Self.stream + [1, 0]) {
             let (found, rest) = Self.read(pieces)
             #expect(
@@ -39,7 +39,7 @@ internal import Testing
         }
     }
 
-    @Test func `what is no notification stops the reading, and its bytes stay`() {
+    @Test func `bytes that are not a notification stop the reading, and stay`() {
         for pieces in splits(enhanced(1, token: [1]) + [9]) {
             var reader = NotificationReader(.init())
             var found: [Found] = []
@@ -54,7 +54,7 @@ internal import Testing
         }
     }
 
-    @Test func `who stops gets the rest with the next bytes`() {
+    @Test func `a reader that stops gets the rest with the next bytes`() {
         var reader = NotificationReader(.init())
         var found: [Found] = []
         for piece in [Self.stream, [], []] {

@@ -41,7 +41,7 @@ import Testing
         Reason.missingTopic, .badTopic, .topicDisallowed, .badCertificate, .badCertificateEnvironment,
         .badEnvironmentKeyIDInToken, .forbidden, .invalidProviderToken, .missingProviderToken, .unrelatedKeyIDInToken,
     ])
-    func `a fault of topic or credentials is never one push's`(reason: Reason) {
+    func `a fault of topic or credentials is never blamed on one notification`(reason: Reason) {
         #expect(Self.answer(reason, 403) == .blocked)
     }
 
@@ -62,7 +62,7 @@ import Testing
         (Reason.expiredProviderToken, 403), (.tooManyProviderTokenUpdates, 429), (.internalServerError, 500),
         (.serviceUnavailable, 503), (.shutdown, 503), (.idleTimeout, 400),
     ])
-    func `what passes goes out again`(reason: Reason, status: Int) {
+    func `a notification with a passing fault is sent again`(reason: Reason, status: Int) {
         #expect(Self.answer(reason, status) == .retry(.later))
     }
 
@@ -70,12 +70,12 @@ import Testing
         #expect(Self.answer(.tooManyRequests, 429) == .retry(.deviceIsBusy))
     }
 
-    @Test func `what was not delivered goes out again`() {
+    @Test func `an undelivered notification is sent again`() {
         #expect(Answer(to: .undelivered(.noConnection)) == .retry(.later))
         #expect(Answer(to: .undelivered(.deadline)) == .retry(.later))
     }
 
-    @Test func `what may have arrived is for the configuration`() {
+    @Test func `the configuration decides about a notification that may have arrived`() {
         #expect(Answer(to: .uncertain(.positionUnknown)) == .unknown)
     }
 

@@ -21,7 +21,7 @@ import Testing
         #expect(self.isLength(payload, payload.unicodeScalars.count))
     }
 
-    @Test func `no other wrong length is`() {
+    @Test func `other wrong lengths are not recognized`() {
         let payload = #"{"aps":{"alert":"Grüße"}}"#
         #expect(!self.isLength(payload, payload.unicodeScalars.count - 1))
         #expect(!self.isLength(payload, payload.unicodeScalars.count + 1))

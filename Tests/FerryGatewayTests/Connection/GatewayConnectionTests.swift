@@ -268,7 +268,7 @@ import Testing
         #expect(scenario.closed == [connection])
     }
 
-    @Test func `what is written long after the drain is swallowed when a late reader sends it again`() {
+    @Test func `notifications from long after the drain are swallowed when a late reader sends them again`() {
         let scenario = GatewayScenario()
         let connection = Self.rejected(scenario)
         scenario.wait(.seconds(8))

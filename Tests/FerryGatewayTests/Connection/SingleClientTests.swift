@@ -53,7 +53,7 @@ import Testing
         #expect(scenario.deferred.isEmpty)
     }
 
-    @Test func `what nothing shows in 2.5 s is deferred`() {
+    @Test func `a rejection is deferred if no later event lets it be told within 2.5 s`() {
         let scenario = GatewayScenario()
         let connection = scenario.connect()
         scenario.push(1, 1, on: connection)
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: [1, 300] as [Int64])
-    func `it waits for 200 ms and no longer, so that it is told 50 ms after its notification`(roundTrip: Int64) {
+    func `a rejection waits for 200 ms, so that it is told 50 ms after its notification`(roundTrip: Int64) {
         let scenario = GatewayScenario()
         scenario.roundTrip = .milliseconds(roundTrip)
         for name in 1...5 as ClosedRange<UInt32> { Self.single(scenario, name) }
@@ -137,7 +137,7 @@ import Testing
         #expect(scenario.told.isEmpty)
     }
 
-    @Test func `nor is a client that gave one identifier twice on a connection`() {
+    @Test func `a client that gave one identifier twice on a connection is told no more as one of short connections`() {
         let scenario = GatewayScenario()
         Self.single(scenario, 1)
         let connection = scenario.connect()
@@ -182,7 +182,7 @@ import Testing
         #expect(scenario.told.isEmpty)
     }
 
-    @Test func `its only notification is not named by status 10`() {
+    @Test func `the only notification of a connection is not named by status 10`() {
         let scenario = GatewayScenario()
         Self.single(scenario, 1)
         let connection = scenario.connect()

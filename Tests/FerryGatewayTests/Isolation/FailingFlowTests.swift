@@ -22,7 +22,7 @@ import Testing
         #expect(world.results[1].p99 <= .milliseconds(90), "\(world.results[1].p99)")
     }
 
-    @Test func `it comes back when APNs takes its notifications`() {
+    @Test func `a client returns to the common connection when APNs accepts its notifications`() {
         let world = World([Self.client(600, rate: 30), Self.client(40, rate: 2)], .never, isWarm: true)
         world.fails = { client, _ in client == 0 && world.moment.epochSeconds < 1_700_000_010 }
         _ = world.run(atMost: .minutes(5))

@@ -4,7 +4,7 @@ import Testing
 @testable import FerryGateway
 
 @Suite struct HeldTests {
-    @Test func `tries come from several places, and each notification once`() {
+    @Test func `tries come from several places, and each notification is tried once`() {
         var held = Held()
         for job: UInt64 in 0..<1000 { held.append(JobID(rawValue: job), of: 0) }
         let first = (0..<4).compactMap { _ in held.takeOne()?.rawValue }

@@ -126,7 +126,7 @@ import Testing
         #expect(site.accepted.count == 101)
     }
 
-    @Test func `a token of which nothing is known waits its turn, and not for the end of all others`() {
+    @Test func `a token of an unknown topic waits its turn, but not for the end of all others`() {
         let site = Site(topics: ["com.example.app", "com.example.app.voip"]) { _, topic in
             topic == "com.example.app" ? .accepted(.confirmed) : Self.other
         }
@@ -151,7 +151,7 @@ import Testing
         #expect(site.accepted.count == 30)
     }
 
-    @Test func `nor do they keep the side connection of all suspicious clients`() {
+    @Test func `notifications that are never answered do not keep the side connection of suspicious clients`() {
         let site = Site(clients: 2) { kind, _ in
             switch kind {
             case 0xdd: Self.bad

@@ -40,7 +40,7 @@ import Testing
         #expect(suspicion.isSuspicious && changes == 1)
     }
 
-    @Test func `each return takes twice as many, and a refusal begins the row anew`() {
+    @Test func `each return needs twice as many answers, and a refusal begins the count again`() {
         var suspicion = Suspicion()
         for expected in [128, 256, 512, 1024, 2048, 4096, 4096] {
             Self.suspect(&suspicion, now: Self.start)

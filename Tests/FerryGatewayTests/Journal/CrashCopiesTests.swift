@@ -36,14 +36,14 @@ import Testing
     }
 
     @Test(arguments: [(24, 48), (45, 90)])
-    func `what was sent in the last minute is swallowed when it comes again`(seconds: Int, count: Int) throws {
+    func `notifications of the last minute are swallowed when they come again`(seconds: Int, count: Int) throws {
         let scene = try GatewayStoreScene()
         Self.pushAll(scene, 0..<(2 * seconds), every: .milliseconds(500), on: scene.connect())
         try scene.kill()
         #expect(Self.pushAgain(scene, (2 * seconds - count)..<(2 * seconds)) == 0)
     }
 
-    @Test func `what is older goes out, and with it the first of the row`() throws {
+    @Test func `older notifications are sent, and so is the first of the row`() throws {
         let scene = try GatewayStoreScene()
         Self.pushAll(scene, 0..<160, every: .milliseconds(500), on: scene.connect())
         try scene.kill()
@@ -75,7 +75,7 @@ import Testing
         #expect(Self.pushAgain(scene, 0..<100) == 0)
     }
 
-    @Test func `nor does a clock that is set forward`() throws {
+    @Test func `a clock that is set forward changes nothing`() throws {
         let scene = try GatewayStoreScene()
         scene.setClockBack(2400)
         let connection = scene.connect()

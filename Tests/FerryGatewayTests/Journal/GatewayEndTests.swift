@@ -52,7 +52,7 @@ import Testing
         #expect(scene.machine.counts.isConserved)
     }
 
-    @Test func `what the store has not answered yet is waited for at the end`() throws {
+    @Test func `the end waits for the store's answers`() throws {
         let scene = try self.scene()
         scene.wait(.seconds(1))
         #expect(scene.machine.isWritten)

@@ -80,7 +80,7 @@ import Testing
 
     // MARK: After a kill
 
-    @Test func `what had no answer goes out again with the same apns-id`() throws {
+    @Test func `a notification without an answer is sent again with the same apns-id`() throws {
         let scene = try GatewayStoreScene()
         let connection = scene.connect()
         scene.push([1], 1, on: connection)
@@ -120,7 +120,7 @@ import Testing
         #expect(scene.machine.counts.isConserved && scene.machine.counts.unanswered == 0)
     }
 
-    @Test func `what the store never had is not sent by anyone`() throws {
+    @Test func `a notification that the store never had is not sent`() throws {
         let scene = try GatewayStoreScene()
         let connection = scene.connect()
         scene.store.hold()
@@ -130,7 +130,7 @@ import Testing
         #expect(scene.sentTokens.isEmpty)
     }
 
-    @Test func `what is sent again because of an error response before the kill arrives once`() throws {
+    @Test func `a copy after an error response before the kill arrives once`() throws {
         let scene = try GatewayStoreScene()
         let connection = scene.connect()
         self.warm(scene, on: connection)
@@ -147,7 +147,7 @@ import Testing
         #expect(scene.machine.counts.swallowed == 4)
     }
 
-    @Test func `what came again on the told connection before the kill is new when it comes once more`() throws {
+    @Test func `a copy that came on the told connection before the kill is new when it comes once more`() throws {
         let scene = try GatewayStoreScene()
         let connection = scene.connect()
         self.warm(scene, on: connection)
@@ -165,7 +165,7 @@ import Testing
         #expect(scene.sentTokens == [[2], [3], [4]])
     }
 
-    @Test func `what came again before the kill is new when it comes once more`() throws {
+    @Test func `a copy that came before the kill is new when it comes once more`() throws {
         let scene = try GatewayStoreScene()
         let connection = scene.connect()
         self.warm(scene, on: connection)
@@ -211,7 +211,7 @@ import Testing
         #expect(scene.sentTokens == [[1]])
     }
 
-    @Test func `a rejection that nothing had told is told at the next push to the token`() throws {
+    @Test func `a rejection that no error response has named is told at the next push to the token`() throws {
         let scene = try GatewayStoreScene()
         let connection = scene.connect()
         self.warm(scene, on: connection)
@@ -230,7 +230,7 @@ import Testing
         #expect(scene.sentTokens.isEmpty)
     }
 
-    @Test func `the feedback list survives, and what was read from it does not`() throws {
+    @Test func `the feedback list survives, but rows that were read do not`() throws {
         let scene = try GatewayStoreScene()
         let connection = scene.connect()
         for number in UInt8(1)...2 { scene.push([number], UInt32(number), on: connection) }

@@ -112,7 +112,7 @@ import Testing
 
     // MARK: What may have arrived
 
-    @Test func `what may have arrived twice is a dead letter, also after a restart`() throws {
+    @Test func `a notification that may have arrived twice is a dead letter, also after a restart`() throws {
         let scene = try GatewayStoreScene()
         scene.push([1], 1, on: scene.connect())
         scene.answer([1], .uncertain(.positionUnknown))
@@ -130,7 +130,9 @@ import Testing
         #expect(scene.sentTokens.isEmpty)
     }
 
-    @Test(arguments: [true, false]) func `an end with a store lists what may have arrived`(isRepeated: Bool) throws {
+    @Test(arguments: [true, false]) func `an end with a store lists the notifications that may have arrived`(
+        isRepeated: Bool
+    ) throws {
         let scene = try GatewayStoreScene { $0.repeatsUnknown = isRepeated }
         scene.push([1], 1, on: scene.connect())
         scene.machine.abandon()

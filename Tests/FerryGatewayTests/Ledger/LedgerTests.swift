@@ -69,7 +69,7 @@ import Testing
         #expect(box.ledger.followers(of: 0).map(\.job.rawValue) == [3])
     }
 
-    @Test func `what is unresolved after 2 s is released, all of it at once, and counts as accepted`() {
+    @Test func `unresolved notifications are all released after 2 s, and count as accepted`() {
         let box = Self.ledger(3)
         _ = box.settle(1, .rejected(.invalidToken))
         box.ledger.append(Self.frame(3), now: Self.start + .seconds(1))
@@ -149,7 +149,7 @@ import Testing
         #expect(!identifiers.isUnique(6) && !identifiers.isUnique(.max) && identifiers.isUnique(7))
     }
 
-    @Test func `one identifier for all is no numbering`() {
+    @Test func `one identifier for all notifications does not count as numbering`() {
         var identifiers = IdentifierSet()
         identifiers.insert(0)
         #expect(!identifiers.hasSeveral && identifiers.isUnique(0))

@@ -73,7 +73,7 @@ import Testing
         #expect(self.statuses(scene) == [.missingDeviceToken])
     }
 
-    @Test func `a notification of command 0 has none after a kill, either`() throws {
+    @Test func `a notification of command 0 has no identifier after a kill either`() throws {
         let scene = try GatewayStoreScene(upstreamKey: Self.key)
         scene.warm()
         let connection = scene.connect()

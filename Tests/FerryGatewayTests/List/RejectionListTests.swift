@@ -77,7 +77,7 @@ import Testing
         #expect(list.isIdle && list.nextDeadline == nil)
     }
 
-    @Test func `too many lines cost the oldest, with one alarm, and never what is under way`() {
+    @Test func `too many lines cost the oldest, with one alarm, but never those that are being written`() {
         var list = self.list(isStored: false, limit: 3)
         _ = list.note(self.event(1), segment: 0, at: 1)
         let batch = list.takeBatch(durable: .max, now: self.now)
@@ -101,14 +101,14 @@ import Testing
         #expect(rows.map { $0.value == nil } == [false, true])
     }
 
-    @Test func `what an earlier process left comes first, in its order`() {
+    @Test func `lines that an earlier process left come first, in their order`() {
         var list = self.list()
         let rows = [UInt64(300), 2, 40].map { StoreRow(key: $0.bigEndianBytes, value: [UInt8(truncatingIfNeeded: $0)]) }
         list.restore(rows, place: self.place)
         #expect(list.takeBatch(durable: 0, now: self.now) == ListBatch(lines: [[2], [40], [44]], after: self.place))
     }
 
-    @Test func `without a store, what the file does not have is lost at the end`() {
+    @Test func `without a store, lines that the file does not have are lost at the end`() {
         var (list, stored) = (self.list(isStored: false), self.list())
         _ = list.note(self.event(1), segment: 0, at: 1)
         _ = stored.note(self.event(1), segment: 5, at: 1)

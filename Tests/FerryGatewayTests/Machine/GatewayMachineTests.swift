@@ -210,7 +210,7 @@ import Testing
         #expect(scene.machine.counts.refused == 1)
     }
 
-    @Test func `what APNs cannot take now goes out again under the same name`() {
+    @Test func `a notification that APNs cannot accept now is sent again with the same apns-id`() {
         let scene = Scene()
         let connection = scene.connect()
         scene.push([1], 1, on: connection)
@@ -257,7 +257,7 @@ import Testing
     }
 
     @Test(arguments: [1, 86_400, 1_699_999_999, 1 << 31, UInt32.max])
-    func `an expiration that has passed, or is negative, is once`(expiration: UInt32) {
+    func `an expiration that has passed or is negative means one attempt`(expiration: UInt32) {
         let scene = Scene()
         let connection = scene.connect()
         scene.push([1], 1, expiration: expiration, on: connection)
@@ -314,7 +314,7 @@ import Testing
         #expect(scene.told == [ErrorResponse(status: .invalidToken, identifier: 3)])
     }
 
-    @Test func `what a client sends again after an error response reaches APNs once`() {
+    @Test func `a copy that a client sends after an error response reaches APNs once`() {
         let scene = Scene()
         let first = scene.connect()
         scene.warm(on: first)
@@ -336,7 +336,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `what may have arrived goes out once more, or not at all`(isRepeated: Bool) {
+    func `a notification that may have arrived is sent once more, or not at all`(isRepeated: Bool) {
         let scene = Scene(repeatsUnknown: isRepeated)
         let connection = scene.connect()
         scene.push([1], 1, on: connection)
@@ -353,7 +353,7 @@ import Testing
         #expect(scene.machine.counts.isConserved && scene.machine.counts.unanswered == 0)
     }
 
-    @Test func `what may have arrived goes out once more, however often APNs had no time for it`() {
+    @Test func `a notification that may have arrived is sent once more, however often APNs was too busy`() {
         let scene = Scene()
         scene.push([1], 1, on: scene.connect())
         for _ in 0..<3 {
@@ -367,7 +367,7 @@ import Testing
         #expect(scene.machine.counts.deadLetters == 1)
     }
 
-    @Test func `what expires in the gateway's hands stands in the list`() {
+    @Test func `a notification that expires in the gateway is in the list`() {
         let scene = Scene()
         let connection = scene.connect()
         scene.push([1], 1, expiration: 1_700_000_005, on: connection)
@@ -405,7 +405,7 @@ import Testing
         #expect(scene.machine.connectionCount == 0)
     }
 
-    @Test func `what is left at the end stands in the list of dead letters`() {
+    @Test func `a notification that is left at the end is in the list of dead letters`() {
         let scene = Scene()
         let connection = scene.connect()
         scene.push([1], 1, on: connection)

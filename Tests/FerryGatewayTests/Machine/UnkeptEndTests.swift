@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `what an upstream has is no dead letter while its answer may come`() {
+    @Test func `a notification at an upstream is not a dead letter while its answer may come`() {
         let scene = Scene()
         scene.push(1...4)
         #expect(scene.sent.count == 4)
@@ -77,7 +77,7 @@ import Testing
         #expect(scene.machine.counts.accepted == 1 && scene.machine.counts.unanswered == 0)
     }
 
-    @Test func `when all that an upstream has is accepted, nothing is lost`() {
+    @Test func `if an upstream's notifications are all accepted, no notification is lost`() {
         let scene = Scene()
         scene.push(1...4)
         scene.machine.abandon()
@@ -86,7 +86,7 @@ import Testing
         #expect(scene.lines.isEmpty)
     }
 
-    @Test func `what waits for its turn is a dead letter at once, and goes out no more`() {
+    @Test func `a notification that waits for its turn is a dead letter at once, and is not sent`() {
         let scene = Scene()
         scene.push(1...10)
         scene.machine.abandon()

@@ -63,7 +63,7 @@ import Testing
         #expect(scenario.pushAll([13, 20], on: 3) == 0)
     }
 
-    @Test func `what was sent in circles may come after the drain, and ends with the episode`() {
+    @Test func `copies that were sent in circles may come after the drain, and end with the episode`() {
         let scenario = FilterScenario()
         let episode = scenario.tell(1, 10..<14, drains: true)
         #expect(scenario.pushAll(10..<13, on: 2) == 0)
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func `nor is one of a client with frames like those of Pushy`() {
+    @Test func `a list of a client with frames like those of Pushy is no circle either`() {
         let scenario = FilterScenario()
         let episode = scenario.tell(1, 10..<18, named: 9, drains: true)
         for (offset, name) in (9..<18 as Range<UInt64>).enumerated() {

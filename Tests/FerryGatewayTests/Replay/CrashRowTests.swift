@@ -34,14 +34,14 @@ import Testing
         return copies
     }
 
-    @Test func `what a client sends again from the beginning is swallowed whole`() {
+    @Test func `copies that a client sends from the beginning are all swallowed`() {
         let scenario = FilterScenario()
         _ = scenario.tell(1, 0..<120, kind: .crash)
         #expect(Self.pushAll(scenario, 30..<120) == 90)
         #expect(scenario.filter.oldestEpisode == nil)
     }
 
-    @Test func `what begins with forgotten ones is swallowed but for the first of the row`() {
+    @Test func `a row of copies that begins with forgotten ones is swallowed except for its first`() {
         let scenario = FilterScenario()
         _ = scenario.tell(1, 40..<160, kind: .crash)
         #expect(Self.pushAll(scenario, 0..<160) == 119)

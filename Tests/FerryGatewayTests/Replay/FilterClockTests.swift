@@ -17,7 +17,7 @@ import Testing
         #expect(scenario.pushAll(0..<1500, on: 2) == 0)
     }
 
-    @Test func `an episode does not end meanwhile`() {
+    @Test func `an episode does not end while followers wait for the gateway`() {
         let scenario = FilterScenario()
         _ = scenario.tell(1, 0..<20)
         scenario.wait(.seconds(50))

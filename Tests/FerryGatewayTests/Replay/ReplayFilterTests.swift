@@ -104,7 +104,7 @@ import Testing
         #expect(scenario.push(10, on: 3) == .forward)
     }
 
-    @Test func `what was read before the six bytes overtakes nothing`() {
+    @Test func `notifications that were read before the six bytes overtake no others`() {
         let scenario = FilterScenario()
         _ = scenario.tell(9, [], drains: true)
         #expect(scenario.push(10, on: 2) == .forward)

@@ -34,14 +34,14 @@ import Testing
         #expect(scenario.isProven)
     }
 
-    @Test func `after 30 s they are new`() {
+    @Test func `copies under their old identifiers are new after 30 s`() {
         let scenario = FilterScenario()
         let episode = Self.told(scenario, 10..<20)
         scenario.wait(.seconds(29))
         #expect(scenario.push(10, on: 1, draining: episode, identifier: 10) == .forward)
     }
 
-    @Test func `a few of them may have expired`() {
+    @Test func `a few copies under their old identifiers may have expired`() {
         let scenario = FilterScenario()
         let episode = Self.told(scenario, 10..<30)
         for name in [13, 14, 18] as [UInt64] {
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `what began during the drain goes on behind it`() {
+    @Test func `a row that began during the drain goes on after it`() {
         let scenario = FilterScenario()
         let episode = scenario.tell(1, 10..<20, named: 9, drains: true)
         for name in 10..<15 as Range<UInt64> {
@@ -130,7 +130,7 @@ import Testing
         #expect(scenario.pushAll(10..<1010, on: 2) == 0)
     }
 
-    @Test func `other clients do not, and repeat a list on purpose`() {
+    @Test func `clients with other frames do not circle, and repeat a list on purpose`() {
         let scenario = FilterScenario()
         let episode = Self.told(scenario, 10..<70)
         scenario.wait(.seconds(3))

@@ -68,7 +68,7 @@ import Testing
     }
 
     /// A burst and exit that begins while the six bytes travel cannot be prevented: one run in eight had it.
-    @Test func `what happens while the journal works is seen before the error response is written`() async {
+    @Test func `events during the work of the journal are seen before the error response is written`() async {
         var hurt = 0
         for seed in Self.seeds {
             await Task.yield()

@@ -6,7 +6,7 @@ import Testing
 
 /// The gateway over real sockets: a client of the binary protocol on one side, APNs over HTTP/2 on the other.
 @Suite(.timeLimit(.minutes(10))) struct GatewayTests {
-    @Test func `what a client of the binary protocol sends reaches APNs once`() async throws {
+    @Test func `a notification of a client of the binary protocol reaches APNs once`() async throws {
         try await GatewayHarness.run { harness in
             let notification = try PushNotification(Payload(alert: "Hello"))
             let report = try await withProvider(harness.client) { provider in
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `what the store has goes out at the next start, before any client comes`() async throws {
+    @Test func `notifications in the store are sent at the next start, before any client comes`() async throws {
         let store = MemoryStore()
         let device = try GatewayHarness.device(1)
         try await GatewayHarness.run([.reject([device], reason: .internalServerError)]) {

@@ -6,7 +6,7 @@ import Testing
 @Suite struct StrangerOrderTests {
     private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
-    @Test func `the one that has waited longest makes room, after its moment`() {
+    @Test func `the connection that has waited longest makes room, after its moment`() {
         var order = StrangerOrder()
         order.placeIsWanted(true)
         #expect(order.nextDeadline == nil)
@@ -23,7 +23,7 @@ import Testing
         #expect(order.nextDeadline == nil)
     }
 
-    @Test func `one whose handshake is over waits behind those whose is not, and longer`() {
+    @Test func `a connection after its handshake waits behind those before it, and longer`() {
         var order = StrangerOrder()
         let known = order.begin(.silent, now: Self.start)
         let stranger = order.begin(.handshaking, now: Self.start + .minutes(1))
@@ -54,7 +54,7 @@ import Testing
         #expect(order.makeRoom(now: late) == nil)
     }
 
-    @Test func `one that has sent something keeps its place`() {
+    @Test func `a connection that has sent something keeps its place`() {
         var order = StrangerOrder()
         let waits = (0..<1000).map { order.begin(.handshaking, now: Self.start + .milliseconds(Int64($0))) }
         for wait in waits where !wait.isMultiple(of: 100) { order.end(wait) }

@@ -64,7 +64,7 @@ import Foundation
         }
     }
 
-    @Test(arguments: Kind.allCases) func `what was acknowledged is there after the next opening, in order`(
+    @Test(arguments: Kind.allCases) func `acknowledged segments are there after the next opening, in order`(
         _ kind: Kind
     ) async throws {
         try await self.withShelf(kind) { shelf in
@@ -85,7 +85,7 @@ import Foundation
         }
     }
 
-    @Test(arguments: Kind.allCases) func `one commit drops segments and changes rows`(_ kind: Kind) async throws {
+    @Test(arguments: Kind.allCases) func `a commit drops segments and changes rows`(_ kind: Kind) async throws {
         try await self.withShelf(kind) { shelf in
             let store = shelf.store()
             _ = try await store.open()
@@ -223,7 +223,7 @@ import Foundation
         }
     }
 
-    @Test func `a mark that is missing is said, unless the store is new`() async throws {
+    @Test func `a missing mark is reported, unless the store is new`() async throws {
         try await self.withShelf(.sqlite) { shelf in
             let warnings = Mutex<[String]>([])
             func store() -> SQLiteStore {

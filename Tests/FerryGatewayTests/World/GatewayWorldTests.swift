@@ -52,19 +52,19 @@ import Testing
         try await Self.check()
     }
 
-    @Test func `nor does a program that never sends again`() async throws {
+    @Test func `a program that never sends again loses nothing and doubles nothing`() async throws {
         try await Self.check { $1.reaction = .nothing }
     }
 
-    @Test func `nor one with a small cache`() async throws {
+    @Test func `a program with a small cache loses nothing and doubles nothing`() async throws {
         try await Self.check { $1.cacheLength = [50, 100, 300][Int($0 % 3)] }
     }
 
-    @Test func `nor one with several connections`() async throws {
+    @Test func `a program with several connections loses nothing and doubles nothing`() async throws {
         try await Self.check { $1.connections = Int($0 % 4) + 2 }
     }
 
-    @Test func `nor does a slow store change anything`() async throws {
+    @Test func `a slow store loses nothing and doubles nothing`() async throws {
         try await Self.check(storeTimes: 0...300)
     }
 

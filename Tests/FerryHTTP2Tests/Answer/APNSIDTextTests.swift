@@ -15,7 +15,7 @@ import Testing
         "123e4567e-89b-12d3-a456-42661417400f", "{23e4567-e89b-12d3-a456-42661417400}",
         "123e4567-e89b-12d3-a456-4266141740äf",
     ])
-    func `Anything else is none`(text: String) {
+    func `any other text is not an apns-id`(text: String) {
         #expect(withBytes(text) { APNSID(text: $0) } == nil)
     }
 

@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(arguments: ["", "2", "20", "2000", "099", "000", "20a", "-10", "+20", " 20", "２００"])
-    func `Anything else is none`(text: String) {
+    func `any other text is not a status`(text: String) {
         #expect(decodedStatus(text) == nil)
     }
 

@@ -7,7 +7,7 @@ import Testing
 @testable import FerryHTTP2World
 
 /// The cost of peers that end connections early, over a network with delays.
-@Suite("HTTP/2 client: what connections cost that end early") struct HTTP2LossTests {
+struct HTTP2LossTests {
     private static let names: UInt32 = 1500
 
     /// The number of requests written for each notification, and the number of notifications that ended as uncertain.

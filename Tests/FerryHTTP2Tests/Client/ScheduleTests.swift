@@ -8,7 +8,7 @@ import Testing
 @testable import FerryHTTP2World
 
 /// Random schedules against the reference APNs. A failure names its seed; `FERRY_SEED` replays one.
-@Suite("HTTP/2 schedules") struct HTTP2ScheduleTests {
+struct HTTP2ScheduleTests {
     static let environment = ProcessInfo.processInfo.environment
     /// The number of schedules for each property; `FERRY_SCHEDULES` sets a larger one.
     static let count = Self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 250

@@ -3,7 +3,6 @@ import Testing
 
 @testable import FerryHTTP2
 
-@Suite("A session of HTTP/2")
 struct HTTP2SessionTests {
     private static let payload = Array(#"{"aps":{"alert":"Hello"}}"#.utf8)
 
@@ -23,8 +22,8 @@ struct HTTP2SessionTests {
         return fields
     }
 
-    @Test("A request arrives whole and its answer comes back", arguments: [1, 7, Int.max])
-    func requestAndAnswer(step: Int) throws {
+    @Test(arguments: [1, 7, Int.max])
+    func `a request arrives whole and its answer comes back`(step: Int) throws {
         let pair = try SessionPair()
         pair.step = step
         try self.withBody { body in
@@ -61,8 +60,7 @@ struct HTTP2SessionTests {
         }
     }
 
-    @Test("A client makes one request at a time until it has seen SETTINGS")
-    func oneAtATime() throws {
+    @Test func `a client makes one request at a time until it has seen SETTINGS`() throws {
         let pair = try SessionPair()
         try self.withBody { body in
             _ = try pair.request(body)
@@ -75,8 +73,7 @@ struct HTTP2SessionTests {
         }
     }
 
-    @Test("A window with 15 bytes left stalls nothing")
-    func smallWindow() throws {
+    @Test func `a window with 15 bytes left stalls no request`() throws {
         var server = HTTP2Session.Settings()
         server.maxConcurrentStreams = 1000
         server.updatesWindows = false
@@ -107,8 +104,7 @@ struct HTTP2SessionTests {
         }
     }
 
-    @Test("GOAWAY closes the streams above the last one, which were not processed")
-    func goAway() throws {
+    @Test func `GOAWAY closes the streams above the last processed one`() throws {
         var server = HTTP2Session.Settings()
         server.maxConcurrentStreams = 10
         let pair = try SessionPair(server: server)
@@ -134,8 +130,7 @@ struct HTTP2SessionTests {
         }
     }
 
-    @Test("An answer that comes before the request is whole is an answer")
-    func earlyAnswer() throws {
+    @Test func `an answer that comes before the end of the request counts`() throws {
         var server = HTTP2Session.Settings()
         server.initialWindowSize = 10
         server.updatesWindows = false
@@ -159,8 +154,7 @@ struct HTTP2SessionTests {
         }
     }
 
-    @Test("A reset is no answer")
-    func reset() throws {
+    @Test func `a reset does not count as an answer`() throws {
         let pair = try SessionPair()
         try pair.exchange()
         try self.withBody { body in
@@ -179,8 +173,7 @@ struct HTTP2SessionTests {
         }
     }
 
-    @Test("SETTINGS are told each time, and PING is answered")
-    func settingsAndPing() throws {
+    @Test func `SETTINGS are reported each time, and PING is answered`() throws {
         var server = HTTP2Session.Settings()
         server.maxConcurrentStreams = 1
         let pair = try SessionPair(server: server)
@@ -202,8 +195,7 @@ struct HTTP2SessionTests {
         #expect(isPingAnswered)
     }
 
-    @Test("Bytes that are not HTTP/2 are an error, and the session says so to its peer")
-    func garbage() throws {
+    @Test func `bytes that are not HTTP/2 are an error, and the session says so to its peer`() throws {
         let pair = try SessionPair()
         try Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8).withUnsafeBytes { try pair.client.receive($0) }
         var bytes = ByteBuffer()
@@ -213,8 +205,7 @@ struct HTTP2SessionTests {
         #expect(isViolated)
     }
 
-    @Test("A slot is used again, and an old handle does not reach the new stream")
-    func handles() throws {
+    @Test func `a slot is used again, and an old handle does not reach the new stream`() throws {
         let pair = try SessionPair()
         try pair.exchange()
         try self.withBody { body in

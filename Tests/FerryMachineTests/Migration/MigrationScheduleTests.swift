@@ -32,7 +32,7 @@ import Testing
         return world.fault()
     }
 
-    @Test func `what is rejected as the last of a shutdown has its outcome`() {
+    @Test func `a notification that is rejected at the end of a shutdown has its outcome`() {
         // Its group was released, and no further input came.
         #expect(Self.fault(MigrationWorld.Trouble(hasLongPayloads: true), 751_205_322_629) == nil)
     }
@@ -43,7 +43,7 @@ import Testing
         // A copy that interleaved with the others of its run stood before an earlier notification.
         3_084_454_363_586,
     ])
-    func `what comes back from a side that refuses the provider keeps its place`(seed: UInt64) {
+    func `a notification that a refusing side gives back keeps its place`(seed: UInt64) {
         #expect(Self.fault(MigrationWorld.Trouble(peerRefusesForGood: true), seed) == nil)
     }
 
@@ -51,7 +51,7 @@ import Testing
         await Self.run(.none, salt: 1)
     }
 
-    @Test func `what one side cannot take goes over the other, or is rejected`() async {
+    @Test func `a notification that one side cannot take goes over the other, or is rejected`() async {
         await Self.run(MigrationWorld.Trouble(hasLongPayloads: true), salt: 2)
     }
 
@@ -67,7 +67,7 @@ import Testing
         await Self.run(MigrationWorld.Trouble(peersFail: true, peersRefuse: true), salt: 5)
     }
 
-    @Test func `nothing goes over twice`() async {
+    @Test func `no notification goes over twice`() async {
         let trouble = MigrationWorld.Trouble(
             peersFail: true,
             peersRefuse: true,
@@ -77,11 +77,11 @@ import Testing
         await Self.run(trouble, salt: 7)
     }
 
-    @Test func `what goes over from a side that refuses the provider keeps the order of each device`() async {
+    @Test func `notifications that go over from a refusing side keep the order of each device`() async {
         await Self.run(MigrationWorld.Trouble(peerRefusesForGood: true), salt: 8)
     }
 
-    @Test func `all of it together`() async {
+    @Test func `moves, lost connections and refusals together give each notification one true outcome`() async {
         let trouble = MigrationWorld.Trouble(
             peersFail: true,
             peersRefuse: true,

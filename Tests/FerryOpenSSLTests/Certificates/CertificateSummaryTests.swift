@@ -2,7 +2,6 @@ import FerryOpenSSL
 import Foundation
 import Testing
 
-@Suite("Certificate summary")
 struct CertificateSummaryTests {
     let ca: ThrowAwayCA
 
@@ -10,8 +9,7 @@ struct CertificateSummaryTests {
         ca = try ThrowAwayCA(name: "Test authority")
     }
 
-    @Test("A push certificate tells topic, environments, validity and key")
-    func pushCertificate() throws {
+    @Test func `a push certificate tells topic, environments, validity and key`() throws {
         let summary = try ca.client(topic: "com.example.app").summary
         #expect(summary.userID == "com.example.app")
         #expect(summary.commonName == "Apple Push Services: com.example.app")
@@ -25,16 +23,14 @@ struct CertificateSummaryTests {
         #expect(abs(summary.notAfter.timeIntervalSinceNow - 365 * 86_400) < 60)
     }
 
-    @Test("Each environment is told from the other, and an ordinary certificate has none")
-    func environments() throws {
+    @Test func `each environment is recognized, and an ordinary certificate has none`() throws {
         #expect(try ca.client(environments: [.sandbox]).summary.environments == [.sandbox])
         #expect(try ca.client(environments: [.production]).summary.environments == [.production])
         #expect(try ca.client(environments: []).summary.environments == [])
         #expect(try ca.server().summary.topics == [])
     }
 
-    @Test("The list of topics is read with what each is for")
-    func topics() throws {
+    @Test func `the list of topics is read with the kinds of each topic`() throws {
         let topics = [
             CertificateSummary.Topic(name: "com.example.app", kinds: ["app"]),
             CertificateSummary.Topic(name: "com.example.app.voip", kinds: ["voip"]),
@@ -45,20 +41,17 @@ struct CertificateSummaryTests {
         #expect(try ca.client(topics: many).summary.topics == many)
     }
 
-    @Test("Alternative names are read, addresses in text form")
-    func alternativeNames() throws {
+    @Test func `alternative names are read, addresses in text form`() throws {
         let server = try ca.server(dnsNames: ["a.example.com", "*.b.example.com"], ipAddresses: ["10.0.0.1", "::1"])
         #expect(server.summary.dnsNames == ["a.example.com", "*.b.example.com"])
         #expect(server.summary.ipAddresses == ["10.0.0.1", "0:0:0:0:0:0:0:1"])
     }
 
-    @Test("An RSA key tells its length")
-    func rsa() throws {
+    @Test func `an RSA key tells its length`() throws {
         #expect(try ca.client(key: .rsa2048).summary.keyKind == "RSA 2048")
     }
 
-    @Test("The fingerprint is the one that the openssl program prints")
-    func fingerprint() throws {
+    @Test func `the fingerprint is the one that the openssl program prints`() throws {
         let directory = try TemporaryDirectory()
         let identity = try ca.server()
         let path = try directory.write("server.pem", identity.certificateChainPEM)
@@ -68,8 +61,7 @@ struct CertificateSummaryTests {
         #expect(identity.summary.fingerprintHex == hex)
     }
 
-    @Test("A certificate is read from text, and what is none is refused")
-    func reading() throws {
+    @Test func `a certificate is read from text, and any other text is refused`() throws {
         let identity = try ca.server()
         #expect(try CertificateSummary(certificate: identity.certificateChainPEM) == identity.summary)
         let error = #expect(throws: TLSError.self) { try CertificateSummary(certificate: Array("none".utf8)) }

@@ -2,12 +2,10 @@ import FerryOpenSSL
 import Foundation
 import Testing
 
-@Suite("ES256")
 struct ES256Tests {
     let message = Array("header.claims".utf8)
 
-    @Test("A signature has 64 bytes and is its key's and its message's only")
-    func signAndVerify() throws {
+    @Test func `a signature has 64 bytes, and fits only its key and message`() throws {
         let key = try ES256Key.generate()
         let other = try ES256Key.generate()
         // Short integers must be padded. Among hundreds of signatures some have them.
@@ -25,8 +23,7 @@ struct ES256Tests {
         #expect(!key.isValidSignature(signature, for: message))
     }
 
-    @Test("A .p8 file is written and read")
-    func p8() throws {
+    @Test func `a .p8 file is written and read`() throws {
         let directory = try TemporaryDirectory()
         let key = try ES256Key.generate()
         let path = try directory.write("AuthKey.p8", key.p8())
@@ -35,8 +32,7 @@ struct ES256Tests {
         #expect(try read.p8() == key.p8())
     }
 
-    @Test("The openssl program accepts a signature")
-    func foreignVerification() throws {
+    @Test func `the openssl program accepts a signature`() throws {
         let directory = try TemporaryDirectory()
         let key = try ES256Key.generate()
         let keyPath = try directory.write("AuthKey.p8", key.p8())
@@ -48,8 +44,7 @@ struct ES256Tests {
         try OpenSSLTool.run(["dgst", "-sha256", "-verify", publicPath, "-signature", signaturePath, messagePath])
     }
 
-    @Test("A key of another kind, an encrypted one and no key are refused with a reason")
-    func refusals() throws {
+    @Test func `a key of another kind, an encrypted key and a missing key are refused with a reason`() throws {
         let rsa = try ThrowAwayCA().client(key: .rsa2048).privateKeyPEM()
         let error = #expect(throws: TLSError.self) { try ES256Key(p8: rsa) }
         #expect(error?.code == .unsupportedKey)

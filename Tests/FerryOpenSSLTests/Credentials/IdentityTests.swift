@@ -2,7 +2,6 @@ import FerryOpenSSL
 import Foundation
 import Testing
 
-@Suite("Identities")
 struct IdentityTests {
     let ca: ThrowAwayCA
     let identity: TLSIdentity
@@ -18,8 +17,7 @@ struct IdentityTests {
         #expect(throws: TLSError.self) { try body() }?.code
     }
 
-    @Test("Certificate and key are read from two files, from one, and from bytes")
-    func pem() throws {
+    @Test func `certificate and key are read from two files, from one file and from bytes`() throws {
         let key = try identity.privateKeyPEM()
         let chain = identity.certificateChainPEM
         let chainPath = try directory.write("chain.pem", chain)
@@ -31,16 +29,15 @@ struct IdentityTests {
         for read in [two, one, bytes] { #expect(read.summary == identity.summary) }
     }
 
-    @Test("The certificate of the key is found among its chain, whatever the order")
-    func chainOrder() throws {
+    @Test func `the certificate of the key is found in its chain, whatever the order`() throws {
         let mixed = ca.certificatePEM + identity.certificateChainPEM
         let read = try TLSIdentity(certificateChain: mixed, privateKey: identity.privateKeyPEM())
         #expect(read.summary == identity.summary)
         #expect(read.certificateChainPEM == identity.certificateChainPEM + ca.certificatePEM)
     }
 
-    @Test("Keys in the forms of PKCS#1, SEC 1 and DER are read", arguments: [KeyKind.p256, .rsa2048])
-    func oldForms(kind: KeyKind) throws {
+    @Test(arguments: [KeyKind.p256, .rsa2048])
+    func `keys in the forms of PKCS#1, SEC 1 and DER are read`(kind: KeyKind) throws {
         let identity = try ca.client(key: kind)
         let plain = try directory.write("key.pem", identity.privateKeyPEM())
         let old = directory.path("old.pem")
@@ -58,12 +55,11 @@ struct IdentityTests {
     }
 
     @Test(
-        "An encrypted key needs its passphrase, in every form of encryption",
         arguments: [
             "pkcs8", "traditional", "des3",
         ]
     )
-    func encrypted(form: String) throws {
+    func `an encrypted key needs its passphrase, in every form of encryption`(form: String) throws {
         let identity = try ca.client(key: .rsa2048)
         let plain = try directory.write("key.pem", identity.privateKeyPEM())
         let path = directory.path("encrypted.pem")
@@ -90,8 +86,7 @@ struct IdentityTests {
         }
     }
 
-    @Test("Each missing or damaged part has a code of its own, and the file is named")
-    func faults() throws {
+    @Test func `each missing or damaged part has its own code, and the file is named`() throws {
         let key = try identity.privateKeyPEM()
         let chain = identity.certificateChainPEM
         let chainPath = try directory.write("chain.pem", chain)
@@ -114,8 +109,7 @@ struct IdentityTests {
         #expect(code { _ = try TLSIdentity(certificateChain: chain, privateKey: damaged) } == .malformed)
     }
 
-    @Test("Credentials of another kind are named, with what reads them")
-    func wrongKind() throws {
+    @Test func `credentials of another kind are named, and so is the call that reads them`() throws {
         let key = try directory.write("key.pem", identity.privateKeyPEM())
         let chain = try directory.write("chain.pem", identity.certificateChainPEM)
         let archive = directory.path("push.p12")
@@ -142,8 +136,7 @@ struct IdentityTests {
         }
     }
 
-    @Test("A key of another certificate is refused")
-    func mismatch() throws {
+    @Test func `a key of another certificate is refused`() throws {
         let other = try ca.client()
         let key = try other.privateKeyPEM()
         #expect(
@@ -152,8 +145,7 @@ struct IdentityTests {
         )
     }
 
-    @Test("Validity is checked when asked for, not when reading")
-    func validity() throws {
+    @Test func `validity is checked on request, but not by reading`() throws {
         try identity.validate(at: Date())
         let expired = try ca.client(validity: .expired)
         let future = try ca.client(validity: .future)
@@ -166,12 +158,13 @@ struct IdentityTests {
     }
 
     @Test(
-        "A PKCS#12 archive is read, modern or as old keychains wrote it",
         arguments: [
             TLSIdentity.ArchiveEncryption.modern, .legacy,
         ]
     )
-    func pkcs12(encryption: TLSIdentity.ArchiveEncryption) throws {
+    func `a PKCS#12 archive is read, both a modern one and one from an old keychain`(
+        encryption: TLSIdentity.ArchiveEncryption
+    ) throws {
         for passphrase in ["secret", "pässword", ""] {
             let archive = try identity.pkcs12(passphrase: passphrase, encryption: encryption)
             let read = try TLSIdentity(pkcs12: archive, passphrase: passphrase)
@@ -185,8 +178,7 @@ struct IdentityTests {
         #expect(code { _ = try TLSIdentity(pkcs12: Array("text".utf8)) } == .malformed)
     }
 
-    @Test("An identity from an old archive works in a handshake")
-    func legacyArchiveInUse() throws {
+    @Test func `an identity from an old archive works in a handshake`() throws {
         let archive = try identity.pkcs12(passphrase: "secret", encryption: .legacy)
         let read = try TLSIdentity(pkcs12: archive, passphrase: "secret")
         let policy = TLSContext.ClientCertificates.required(ca.trustRoots)
@@ -198,8 +190,8 @@ struct IdentityTests {
         #expect(pair.serverLog.order == ["handshake"])
     }
 
-    @Test("The openssl program's own archives are read, with and without -legacy", arguments: [[], ["-legacy"]])
-    func foreignArchive(options: [String]) throws {
+    @Test(arguments: [[], ["-legacy"]])
+    func `the openssl program's own archives are read, with and without -legacy`(options: [String]) throws {
         let chain = try directory.write("chain.pem", identity.certificateChainPEM)
         let key = try directory.write("key.pem", identity.privateKeyPEM())
         let authority = try directory.write("ca.pem", ca.certificatePEM)
@@ -213,8 +205,7 @@ struct IdentityTests {
         #expect(read.certificateChainPEM == identity.certificateChainPEM + ca.certificatePEM)
     }
 
-    @Test("Random bytes are never taken for an identity, and never crash")
-    func noise() throws {
+    @Test func `random bytes are never taken for an identity, and never crash`() throws {
         var generator = SplitMix(state: 7)
         let archive = try identity.pkcs12(passphrase: "secret")
         for _ in 0..<200 {

@@ -3,7 +3,6 @@ import Foundation
 import Testing
 
 /// Tests of credentials in the form of old tools, made by the `openssl` program with its legacy provider.
-@Suite("Old credentials")
 struct OldCredentialTests {
     static let legacy = ["-provider", "legacy", "-provider", "default"]
     static let passphrase = "the right one"
@@ -25,7 +24,6 @@ struct OldCredentialTests {
     }
 
     @Test(
-        "A key that an old tool encrypted is opened by the right passphrase, and by no other",
         arguments: [
             "rsa -traditional -des", "rsa -traditional -rc2-cbc", "rsa -traditional -rc2-40-cbc",
             "pkcs8 -topk8 -v1 PBE-MD5-DES", "pkcs8 -topk8 -v1 PBE-SHA1-DES", "pkcs8 -topk8 -v1 PBE-MD5-RC2-64",
@@ -33,7 +31,7 @@ struct OldCredentialTests {
             "pkcs8 -topk8 -v2 rc2-cbc", "pkcs8 -topk8 -v2 rc4",
         ]
     )
-    func keys(command: String) throws {
+    func `a key that an old tool encrypted is opened by the right passphrase only`(command: String) throws {
         let path = directory.path("encrypted.pem")
         try OpenSSLTool.run(
             command.split(separator: " ").map(String.init) + Self.legacy
@@ -57,8 +55,7 @@ struct OldCredentialTests {
         }
     }
 
-    @Test("An algorithm that OpenSSL does not know at all is named as the cause")
-    func unknownAlgorithm() throws {
+    @Test func `an algorithm that OpenSSL does not know at all is named as the cause`() throws {
         let path = directory.path("encrypted.pem")
         try OpenSSLTool.run(
             ["rsa", "-traditional", "-aes128", "-in", plain, "-passout", "pass:\(Self.passphrase)", "-out", path]
@@ -82,14 +79,16 @@ struct OldCredentialTests {
     }
 
     @Test(
-        "A PKCS#12 archive whose key bag or certificates are encrypted by an old algorithm is opened",
         arguments: [
             "PBE-SHA1-RC2-40", "PBE-SHA1-RC2-128", "PBE-SHA1-RC4-40", "PBE-SHA1-RC4-128", "PBE-MD5-DES",
             "PBE-SHA1-3DES",
         ],
         ["AES-256-CBC", "PBE-SHA1-RC2-40"]
     )
-    func archives(key: String, certificates: String) throws {
+    func `a PKCS#12 archive whose key bag or certificates are encrypted by an old algorithm is opened`(
+        key: String,
+        certificates: String
+    ) throws {
         let path = try archive(["-keypbe", key, "-certpbe", certificates])
         let read = try TLSIdentity(pkcs12Path: path, passphrase: Self.passphrase)
         #expect(read.summary == identity.summary)
@@ -100,10 +99,9 @@ struct OldCredentialTests {
     }
 
     @Test(
-        "An archive without a MAC is opened, and a wrong passphrase is called wrong",
         arguments: [["-keypbe", "AES-256-CBC"], ["-keypbe", "PBE-SHA1-RC2-40", "-certpbe", "PBE-SHA1-RC2-40"]]
     )
-    func withoutMAC(options: [String]) throws {
+    func `an archive without a MAC is opened, and a wrong passphrase is named as the fault`(options: [String]) throws {
         let path = try archive(["-nomac"] + options)
         let read = try TLSIdentity(pkcs12Path: path, passphrase: Self.passphrase)
         #expect(read.summary == identity.summary)
@@ -111,16 +109,14 @@ struct OldCredentialTests {
         #expect(error { _ = try TLSIdentity(pkcs12Path: path) }?.code == .passphraseRequired)
     }
 
-    @Test("An archive without a MAC and without encryption needs no passphrase")
-    func plainArchive() throws {
+    @Test func `an archive without a MAC and without encryption needs no passphrase`() throws {
         let path = try archive(["-nomac", "-keypbe", "NONE", "-certpbe", "NONE"])
         for passphrase in ["", "any"] {
             #expect(try TLSIdentity(pkcs12Path: path, passphrase: passphrase).summary == identity.summary)
         }
     }
 
-    @Test("Bags in bags are opened, and parts of another kind are passed over")
-    func nestedArchive() throws {
+    @Test func `nested bags are opened, and bags of another kind are skipped`() throws {
         let path = try archive(["-nomac", "-keypbe", "NONE", "-certpbe", "NONE"])
         let plain = try Array(Data(contentsOf: URL(filePath: path)))
         let nested = Self.nested(plain)
@@ -130,8 +126,7 @@ struct OldCredentialTests {
         #expect(error { _ = try TLSIdentity(pkcs12: deep, passphrase: "") } != nil)
     }
 
-    @Test("Two encrypted keys in one PEM file and a wrong passphrase: the passphrase is named")
-    func twoClosedKeys() throws {
+    @Test func `a wrong passphrase is named as the fault even if one PEM file has two encrypted keys`() throws {
         let closed = try identity.privateKeyPEM(passphrase: "secret") + identity.privateKeyPEM(passphrase: "secret")
         let wrong = error {
             _ = try TLSIdentity(certificateChain: identity.certificateChainPEM, privateKey: closed, passphrase: "no")
@@ -141,8 +136,7 @@ struct OldCredentialTests {
         #expect(missing?.code == .passphraseRequired)
     }
 
-    @Test("Two keys in one PEM file are named by place, kind and public key, and nothing is chosen")
-    func twoKeys() throws {
+    @Test func `two keys in one PEM file are named by place, kind and public key, and neither is chosen`() throws {
         let other = try ThrowAwayCA().client(key: .p256)
         let both = try identity.privateKeyPEM() + identity.certificateChainPEM + other.privateKeyPEM()
         let path = try directory.write("both.pem", both)
@@ -165,10 +159,9 @@ struct OldCredentialTests {
     }
 
     @Test(
-        "Two keys in one PKCS#12 archive are named, too",
         arguments: [["-keypbe", "AES-256-CBC"], ["-keypbe", "PBE-SHA1-RC4-128"]]
     )
-    func twoKeysInArchive(options: [String]) throws {
+    func `two keys in one PKCS#12 archive are named`(options: [String]) throws {
         let other = try ThrowAwayCA().client(key: .p256)
         let otherChain = try directory.write("other.pem", other.certificateChainPEM)
         let otherKey = try directory.write("other.key", other.privateKeyPEM())

@@ -3,7 +3,6 @@ import FerryCore
 import Foundation
 import Testing
 
-@Suite("PEM text that lost its line breaks")
 struct PEMTextTests {
     /// How people hold a key or a certificate: what becomes of a file in an environment variable, in JSON, or in a secret store.
     enum Form: CaseIterable, CustomTestStringConvertible {
@@ -33,8 +32,8 @@ struct PEMTextTests {
         }
     }
 
-    @Test("A .p8 is read in every form, from memory and from a file", arguments: Form.allCases)
-    func tokenKey(form: Form) throws {
+    @Test(arguments: Form.allCases)
+    func `a .p8 that lost its line breaks is read in every form, from memory and from a file`(form: Form) throws {
         let key = try ES256Key.generate()
         let text = try form.of(key.p8())
         #expect(try ES256Key(p8: text).p8() == key.p8())
@@ -42,15 +41,14 @@ struct PEMTextTests {
         #expect(try ES256Key(path: directory.write("AuthKey.p8", text)).p8() == key.p8())
     }
 
-    @Test("A .p8 without its first and last line is read")
-    func bodyAlone() throws {
+    @Test func `a .p8 without its first and last line is read`() throws {
         let key = try ES256Key.generate()
         let lines = try String(decoding: key.p8(), as: UTF8.self).split(separator: "\n")
         #expect(try ES256Key(p8: Array(lines.dropFirst().dropLast().joined(separator: "\n").utf8)).p8() == key.p8())
     }
 
-    @Test("A certificate with its chain, and an RSA key, are read in every form", arguments: Form.allCases)
-    func identity(form: Form) throws {
+    @Test(arguments: Form.allCases)
+    func `a chain and an RSA key without line breaks are read in every form`(form: Form) throws {
         let identity = try ThrowAwayCA().client(key: .rsa2048)
         let read = try TLSIdentity(
             certificateChain: form.of(identity.certificateChainPEM),
@@ -64,8 +62,8 @@ struct PEMTextTests {
         #expect(both.summary.fingerprintHex == identity.summary.fingerprintHex)
     }
 
-    @Test("An encrypted key is read in every form that keeps its lines apart", arguments: Form.allCases)
-    func encrypted(form: Form) throws {
+    @Test(arguments: Form.allCases)
+    func `an encrypted key is read in every form that keeps its lines apart`(form: Form) throws {
         let identity = try ThrowAwayCA().client()
         let read = try TLSIdentity(
             certificateChain: identity.certificateChainPEM,
@@ -75,8 +73,7 @@ struct PEMTextTests {
         #expect(read.summary.fingerprintHex == identity.summary.fingerprintHex)
     }
 
-    @Test("A damaged key stays one, and its error shows nothing of it")
-    func damaged() throws {
+    @Test func `a damaged key stays damaged, and its error shows nothing of it`() throws {
         let text = try String(decoding: ES256Key.generate().p8(), as: UTF8.self)
         let middle = text.index(text.startIndex, offsetBy: 60)
         let cases = [
@@ -96,10 +93,10 @@ struct PEMTextTests {
     }
 }
 
-@Suite("The system's authorities")
 struct SystemAuthoritiesTests {
-    @Test("Without a file, and without a hashed name in a directory, none are installed, and the sentence says where")
-    func none() throws {
+    @Test func `without a file or a hashed name in a directory no authority is installed, and the sentence says where`()
+        throws
+    {
         let directory = try TemporaryDirectory()
         _ = try directory.write("README", Array("x".utf8))
         let none = SystemAuthorities(file: directory.path("cert.pem"), directories: [directory.path("")])
@@ -114,8 +111,7 @@ struct SystemAuthoritiesTests {
         #expect(!SystemAuthorities(file: directory.path("empty.pem"), directories: []).areInstalled)
     }
 
-    @Test("An archive in place of certificates alone is named, with what to do")
-    func archive() throws {
+    @Test func `an archive in place of certificates is named, with advice`() throws {
         let archive = try ThrowAwayCA().client().pkcs12(passphrase: "secret")
         let error = #expect(throws: TLSError.self) {
             try TLSContext(client: .init(trustRoots: .pem(archive)))

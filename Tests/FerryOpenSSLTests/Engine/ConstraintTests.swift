@@ -2,7 +2,6 @@ import FerryOpenSSL
 import Testing
 
 /// Tests of chains that lead to a trusted authority but must be refused.
-@Suite("Certificates outside what their authorities permit")
 struct ConstraintTests {
     enum Fault: String, CaseIterable {
         case pathTooLong, nameConstraint, wrongPurpose, notAnAuthority
@@ -59,10 +58,11 @@ struct ConstraintTests {
     }
 
     @Test(
-        "Each has a sentence of its own, and a kind of its own among the faults of the chain",
         arguments: Fault.allCases
     )
-    func sentences(fault: Fault) throws {
+    func `each fault of a constraint has its own sentence, and its own kind among the faults of a chain`(fault: Fault)
+        throws
+    {
         let (identity, roots) = try make(fault)
         let client = try TLSContext(client: .init(trustRoots: roots))
         var pair = try EnginePair(client: client, server: TLSContext(server: .init(identity: identity)))
@@ -75,8 +75,7 @@ struct ConstraintTests {
         #expect(chain.faults(for: client).map(\.kind).contains(fault.kind))
     }
 
-    @Test("A client's certificate for another purpose is told to the server's owner as such")
-    func clientPurpose() throws {
+    @Test func `the server's owner learns that a client's certificate is for another purpose`() throws {
         let root = try workshop.root("root")
         let own = try workshop.issue("client", by: root, ["extendedKeyUsage=serverAuth"])
         let ca = try ThrowAwayCA()
@@ -90,8 +89,7 @@ struct ConstraintTests {
         #expect(error.description.contains("usage clientAuth"), "\(error)")
     }
 
-    @Test("A certificate that is not valid yet is told apart from one of an unknown authority")
-    func notYetValid() throws {
+    @Test func `the error tells a certificate that is not valid yet from one of an unknown authority`() throws {
         let ca = try ThrowAwayCA()
         var pair = try EnginePair(
             client: TLSContext(client: .init(trustRoots: ca.trustRoots)),

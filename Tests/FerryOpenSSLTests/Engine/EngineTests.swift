@@ -2,7 +2,6 @@ import FerryOpenSSL
 import NIOCore
 import Testing
 
-@Suite("TLS engine")
 struct EngineTests {
     let ca: ThrowAwayCA
 
@@ -25,8 +24,8 @@ struct EngineTests {
         return try EnginePair(client: client, server: server, pieceLength: pieceLength)
     }
 
-    @Test("Every version from TLS 1.0 to 1.3 carries data both ways", arguments: TLSVersion.allCases)
-    func versions(version: TLSVersion) throws {
+    @Test(arguments: TLSVersion.allCases)
+    func `every version from TLS 1.0 to 1.3 carries data both ways`(version: TLSVersion) throws {
         var pair = try pair(versions: version...version)
         pair.run()
         #expect(pair.clientLog.failures.map(\.code) == [])
@@ -44,8 +43,8 @@ struct EngineTests {
         #expect(pair.clientLog.peerClosed == 1)
     }
 
-    @Test("Bytes that arrive one at a time, or cut at any length, say the same", arguments: TLSVersion.allCases)
-    func everyBoundary(version: TLSVersion) throws {
+    @Test(arguments: TLSVersion.allCases)
+    func `bytes that arrive one at a time, or cut at any length, give the same result`(version: TLSVersion) throws {
         for length in [1, 2, 3, 4, 5, 6, 7, 64, 1_000] {
             var pair = try pair(versions: version...version, pieceLength: length)
             pair.run()
@@ -58,8 +57,7 @@ struct EngineTests {
         }
     }
 
-    @Test("A burst of megabytes comes out whole, in one buffer for each ingested one")
-    func burst() throws {
+    @Test func `a burst of megabytes comes out whole, in one buffer for each ingested one`() throws {
         var pair = try pair()
         pair.run()
         var sent = ByteBuffer()
@@ -70,8 +68,7 @@ struct EngineTests {
         #expect(pair.serverLog.plaintextEvents == 1)
     }
 
-    @Test("Data and the close behind it in one piece arrive as data first")
-    func dataBeforeClose() throws {
+    @Test func `data arrives before the close that is in the same piece`() throws {
         var pair = try pair()
         pair.run()
         try pair.client.encrypt(ByteBuffer(string: "last words"))
@@ -80,8 +77,7 @@ struct EngineTests {
         #expect(pair.serverLog.order == ["handshake", "plaintext", "closed"])
     }
 
-    @Test("Data ahead of a damaged record is delivered before the failure")
-    func dataBeforeFailure() throws {
+    @Test func `data before a damaged record is delivered before the failure`() throws {
         var pair = try pair()
         pair.run()
         try pair.client.encrypt(ByteBuffer(string: "good"))
@@ -100,8 +96,7 @@ struct EngineTests {
         #expect(pair.clientLog.failures.map(\.alert) == ["bad record mac"])
     }
 
-    @Test("A failed engine says so once and then stays silent")
-    func latchedFailure() throws {
+    @Test func `a failed engine reports the failure once and then stays silent`() throws {
         var pair = try pair()
         pair.server.ingest(ByteBuffer(string: "GET / HTTP/1.1\r\n\r\n"))
         while let event = pair.server.step() { pair.serverLog.note(event) }
@@ -113,8 +108,7 @@ struct EngineTests {
         #expect(pair.serverLog.failures.map(\.code) == [.notTLS])
     }
 
-    @Test("A close_notify in the middle of the handshake is its end, not a clean close")
-    func closedInHandshake() throws {
+    @Test func `a close_notify inside the handshake is its end, not a clean close`() throws {
         var pair = try pair(versions: .tls12 ... .tls12)
         while let event = pair.client.step() { pair.clientLog.note(event) }
         pair.client.ingest(ByteBuffer(bytes: [21, 3, 3, 0, 2, 1, 0]))
@@ -122,8 +116,7 @@ struct EngineTests {
         #expect(pair.clientLog.failures.map(\.code) == [.endOfStreamInHandshake])
     }
 
-    @Test("Random bytes at any point of the stream end in an error, never in a crash")
-    func garbage() throws {
+    @Test func `random bytes at any point of the stream end in an error, never in a crash`() throws {
         var generator = SplitMix(state: 1)
         for round in 0..<300 {
             var pair = try pair(versions: round % 2 == 0 ? .tls12 ... .tls12 : .tls13 ... .tls13)
@@ -140,8 +133,7 @@ struct EngineTests {
         }
     }
 
-    @Test("The handshake's results can be looked at")
-    func results() throws {
+    @Test func `the results of the handshake can be read`() throws {
         var pair = try pair(versions: .tls13 ... .tls13)
         #expect(pair.client.version == nil)
         #expect(pair.client.cipherSuite == nil)
@@ -152,8 +144,7 @@ struct EngineTests {
         #expect(pair.server.serverCertificates == [])
     }
 
-    @Test("Nothing is encrypted before the handshake, after close_notify, or for an empty buffer")
-    func refusals() throws {
+    @Test func `a buffer is not encrypted before the handshake or after close_notify, nor if it is empty`() throws {
         var pair = try pair()
         #expect(throws: TLSError.self) { try pair.client.encrypt(ByteBuffer(string: "early")) }
         pair.client.closeNotify()
@@ -166,8 +157,7 @@ struct EngineTests {
         #expect(throws: TLSError.self) { try pair.client.encrypt(ByteBuffer(string: "late")) }
     }
 
-    @Test("A side that has closed its output still receives")
-    func halfClose() throws {
+    @Test func `a side that has closed its output still receives`() throws {
         var pair = try pair()
         pair.run()
         pair.client.closeNotify()
@@ -178,8 +168,7 @@ struct EngineTests {
         #expect(pair.serverLog.order == ["handshake", "closed"])
     }
 
-    @Test("The count of produced ciphertext is what was taken")
-    func counting() throws {
+    @Test func `the count of produced ciphertext equals the bytes that were taken`() throws {
         var pair = try pair()
         var taken = 0
         while let event = pair.client.step() { pair.clientLog.note(event) }
@@ -188,8 +177,7 @@ struct EngineTests {
         #expect(taken > 0)
     }
 
-    @Test("A burst of megabytes leaves no buffer behind")
-    func noGrowth() throws {
+    @Test func `a burst of megabytes leaves no buffer behind`() throws {
         let client = try TLSContext(client: .init(trustRoots: ca.trustRoots))
         let server = try TLSContext(server: .init(identity: ca.server()))
         let burst = ByteBuffer(repeating: 1, count: 8 << 20)
@@ -208,8 +196,7 @@ struct EngineTests {
         withExtendedLifetime(kept) {}
     }
 
-    @Test("Ten thousand connections leave nothing behind")
-    func noLeak() throws {
+    @Test func `ten thousand connections leave no memory behind`() throws {
         let client = try TLSContext(client: .init(trustRoots: ca.trustRoots))
         let server = try TLSContext(server: .init(identity: ca.server()))
         func connect(_ count: Int) throws {

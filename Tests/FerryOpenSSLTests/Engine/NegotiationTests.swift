@@ -2,7 +2,6 @@ import FerryOpenSSL
 import NIOCore
 import Testing
 
-@Suite("Negotiation of versions and application protocols")
 struct NegotiationTests {
     let ca: ThrowAwayCA
 
@@ -16,16 +15,14 @@ struct NegotiationTests {
         return pair
     }
 
-    @Test("The highest version that both sides speak is chosen")
-    func highest() throws {
+    @Test func `the highest version that both sides speak is chosen`() throws {
         let client = TLSContext.Client(trustRoots: ca.trustRoots, versions: .tls10 ... .tls13)
         let server = TLSContext.Server(identity: try ca.server(), profile: .legacy, maximum: .tls12)
         let pair = try run(client: client, server: server)
         #expect(pair.client.version == .tls12)
     }
 
-    @Test("Sides without a common version tell it to each other")
-    func noCommonVersion() throws {
+    @Test func `sides without a common version report it to each other`() throws {
         let old = try run(
             client: .init(trustRoots: ca.trustRoots, versions: .tls10 ... .tls11),
             server: .init(identity: ca.server())
@@ -39,8 +36,8 @@ struct NegotiationTests {
         #expect(new.clientLog.failures.map(\.code) == [.incompatiblePeer])
     }
 
-    @Test("The server's preferred application protocol is selected", arguments: [TLSVersion.tls12, .tls13])
-    func applicationProtocol(version: TLSVersion) throws {
+    @Test(arguments: [TLSVersion.tls12, .tls13])
+    func `the server's preferred application protocol is selected`(version: TLSVersion) throws {
         let pair = try run(
             client: .init(
                 trustRoots: ca.trustRoots,
@@ -53,8 +50,7 @@ struct NegotiationTests {
         #expect(pair.serverLog.handshakes == ["h2"])
     }
 
-    @Test("A server that serves none of the offered protocols refuses by alert")
-    func noCommonProtocol() throws {
+    @Test func `a server that serves none of the offered protocols refuses by alert`() throws {
         let pair = try run(
             client: .init(trustRoots: ca.trustRoots, applicationProtocols: ["h2"]),
             server: .init(identity: ca.server(), applicationProtocols: ["http/1.1"])
@@ -63,8 +59,7 @@ struct NegotiationTests {
         #expect(pair.serverLog.failures.map(\.code) == [.noCommonApplicationProtocol])
     }
 
-    @Test("A client that needs a protocol fails when the server ignores ALPN")
-    func ignoredProtocol() throws {
+    @Test func `a client that needs a protocol fails when the server ignores ALPN`() throws {
         let pair = try run(
             client: .init(trustRoots: ca.trustRoots, applicationProtocols: ["h2"]),
             server: .init(identity: ca.server())
@@ -72,8 +67,7 @@ struct NegotiationTests {
         #expect(pair.clientLog.failures.map(\.code) == [.noCommonApplicationProtocol])
     }
 
-    @Test("Without ALPN no protocol is reported")
-    func noProtocol() throws {
+    @Test func `without ALPN no protocol is reported`() throws {
         let pair = try run(
             client: .init(trustRoots: ca.trustRoots),
             server: .init(identity: ca.server(), applicationProtocols: ["h2"])
@@ -81,8 +75,7 @@ struct NegotiationTests {
         #expect(pair.clientLog.handshakes == [nil])
     }
 
-    @Test("No session ticket follows the handshake, which old clients would stumble over")
-    func noTickets() throws {
+    @Test func `the handshake is followed by no session ticket, because old clients would fail`() throws {
         let pair = try run(client: .init(trustRoots: ca.trustRoots), server: .init(identity: ca.server()))
         var server = try TLSEngine(context: TLSContext(server: .init(identity: ca.server())))
         var client = try TLSEngine(
@@ -102,15 +95,14 @@ struct NegotiationTests {
         #expect(pair.clientLog.plaintextEvents == 0)
     }
 
-    @Test("A name of an application protocol has 1 to 255 bytes", arguments: ["", String(repeating: "x", count: 256)])
-    func badProtocolName(name: String) throws {
+    @Test(arguments: ["", String(repeating: "x", count: 256)])
+    func `a name of an application protocol has 1 to 255 bytes`(name: String) throws {
         let client = TLSContext.Client(trustRoots: ca.trustRoots, applicationProtocols: [name])
         let error = #expect(throws: TLSError.self) { try TLSContext(client: client) }
         #expect(error?.code == .invalidConfiguration)
     }
 
-    @Test("A weak server key is refused at the modern level and taken by the legacy profile")
-    func weakKey() throws {
+    @Test func `a weak server key is refused at the modern level and accepted by the legacy profile`() throws {
         let weak = try ca.server(key: .rsa1024)
         let error = #expect(throws: TLSError.self) { try TLSContext(server: .init(identity: weak)) }
         #expect(error?.code == .weakCredentials)
@@ -118,8 +110,8 @@ struct NegotiationTests {
         _ = try TLSContext(server: .init(identity: weak, profile: .legacy))
     }
 
-    @Test("An RSA server serves legacy clients down to TLS 1.0", arguments: TLSVersion.allCases)
-    func legacyRSA(version: TLSVersion) throws {
+    @Test(arguments: TLSVersion.allCases)
+    func `an RSA server serves legacy clients down to TLS 1.0`(version: TLSVersion) throws {
         let pair = try run(
             client: .init(trustRoots: ca.trustRoots, identity: ca.client(key: .rsa2048), versions: version...version),
             server: .init(identity: ca.server(key: .rsa2048), profile: .legacy, clientCertificates: .requested)

@@ -3,7 +3,6 @@ import NIOCore
 import Testing
 
 /// Tests of verification: each fault has a separate code, with TLS 1.2 and with 1.3.
-@Suite("Verification of the peer")
 struct VerificationTests {
     static let versions: [TLSVersion] = [.tls12, .tls13]
 
@@ -32,8 +31,8 @@ struct VerificationTests {
         return pair
     }
 
-    @Test("A server is believed by name and by address", arguments: versions)
-    func goodServer(version: TLSVersion) throws {
+    @Test(arguments: versions)
+    func `a server is trusted by name and by address`(version: TLSVersion) throws {
         let server = try ca.server(
             dnsNames: ["push.example.com", "*.wild.example.com"],
             ipAddresses: ["127.0.0.1", "::1"]
@@ -46,8 +45,8 @@ struct VerificationTests {
         #expect(wild.clientLog.order == ["handshake"])
     }
 
-    @Test("A server with another name is refused as such", arguments: versions)
-    func wrongName(version: TLSVersion) throws {
+    @Test(arguments: versions)
+    func `a server with another name is refused as such`(version: TLSVersion) throws {
         let server = try ca.server(
             dnsNames: ["push.example.com", "part*.example.com", "*.wild.example.com"],
             ipAddresses: ["127.0.0.1"]
@@ -59,15 +58,15 @@ struct VerificationTests {
         }
     }
 
-    @Test("A name that would match any server is refused", arguments: ["", ".", ".example.com", "a\0b"])
-    func matchAnything(name: String) throws {
+    @Test(arguments: ["", ".", ".example.com", "a\0b"])
+    func `a name that would match any server is refused`(name: String) throws {
         let context = try TLSContext(client: .init(trustRoots: ca.trustRoots))
         let error = #expect(throws: TLSError.self) { _ = try TLSEngine(context: context, peer: PeerName(name)) }
         #expect(error?.code == .invalidConfiguration)
     }
 
-    @Test("Expired, future, self-signed and unknown servers are refused with a reason", arguments: versions)
-    func untrusted(version: TLSVersion) throws {
+    @Test(arguments: versions)
+    func `expired, future, self-signed and unknown servers are refused with a reason`(version: TLSVersion) throws {
         let stranger = try ThrowAwayCA(name: "Somebody else")
         let cases: [(TLSIdentity, String)] = [
             (try ca.server(validity: .expired), "has expired"),
@@ -85,8 +84,7 @@ struct VerificationTests {
         }
     }
 
-    @Test("A testing context believes anyone, and nothing else does")
-    func withoutVerification() throws {
+    @Test func `only a context for testing trusts every server`() throws {
         let server = try TLSContext(server: .init(identity: ThrowAwayCA.selfSigned(dnsNames: ["elsewhere"])))
         let testing = try TLSContext(testingWithoutVerification: .init())
         var pair = try EnginePair(client: testing, server: server)
@@ -97,8 +95,10 @@ struct VerificationTests {
         }
     }
 
-    @Test("A missing client certificate is a rejection, before or after the client's handshake", arguments: versions)
-    func missingClientCertificate(version: TLSVersion) throws {
+    @Test(arguments: versions)
+    func `a missing client certificate is a rejection, before or after the client's handshake`(version: TLSVersion)
+        throws
+    {
         let pair = try connect(to: ca.server(), version: version, asking: .required(ca.trustRoots))
         #expect(pair.serverLog.failures.map(\.code) == [.peerCertificateMissing])
         #expect(pair.clientLog.failures.map(\.code) == [.certificateRejected])
@@ -108,8 +108,8 @@ struct VerificationTests {
         )
     }
 
-    @Test("A client certificate that the server does not trust is a rejection", arguments: versions)
-    func untrustedClientCertificate(version: TLSVersion) throws {
+    @Test(arguments: versions)
+    func `a client certificate that the server does not trust is a rejection`(version: TLSVersion) throws {
         let stranger = try ThrowAwayCA(name: "Somebody else")
         for client in [try stranger.client(), try ca.client(validity: .expired)] {
             let pair = try connect(to: ca.server(), as: client, version: version, asking: .required(ca.trustRoots))
@@ -118,8 +118,7 @@ struct VerificationTests {
         }
     }
 
-    @Test("An alert after the first application byte is no rejection of the certificate")
-    func laterAlert() throws {
+    @Test func `an alert after the first application byte does not reject the certificate`() throws {
         var pair = try connect(to: ca.server(), as: ca.client(), version: .tls12, asking: .required(ca.trustRoots))
         try pair.server.encrypt(ByteBuffer(string: "hello"))
         pair.run()
@@ -129,8 +128,8 @@ struct VerificationTests {
         #expect(pair.clientLog.failures.first?.alert == "bad record mac")
     }
 
-    @Test("A trusted client certificate is accepted and can be looked at", arguments: versions)
-    func goodClientCertificate(version: TLSVersion) throws {
+    @Test(arguments: versions)
+    func `a trusted client certificate is accepted and can be looked at`(version: TLSVersion) throws {
         let client = try ca.client(topic: "com.example.app")
         let pair = try connect(to: ca.server(), as: client, version: version, asking: .required(ca.trustRoots))
         #expect(pair.serverLog.order == ["handshake"])
@@ -138,8 +137,8 @@ struct VerificationTests {
         #expect(pair.server.peerCertificate == client.summary)
     }
 
-    @Test("A certificate that is only requested may be missing, or anybody's", arguments: versions)
-    func requestedCertificate(version: TLSVersion) throws {
+    @Test(arguments: versions)
+    func `a certificate that is only requested may be missing, or signed by anybody`(version: TLSVersion) throws {
         let without = try connect(to: ca.server(), version: version, asking: .requested)
         #expect(without.serverLog.order == ["handshake"])
         #expect(without.server.peerCertificate == nil)
@@ -149,8 +148,10 @@ struct VerificationTests {
         #expect(with.server.peerCertificate == anybody.summary)
     }
 
-    @Test("A pinned fingerprint admits an expired certificate of an unknown issuer, and only that", arguments: versions)
-    func pinned(version: TLSVersion) throws {
+    @Test(arguments: versions)
+    func `a pinned fingerprint admits an expired certificate of an unknown issuer, and no other`(version: TLSVersion)
+        throws
+    {
         let stranger = try ThrowAwayCA(name: "Somebody else")
         let known = try stranger.client(validity: .expired)
         let policy = TLSContext.ClientCertificates.pinned([known.summary.fingerprint])
@@ -162,8 +163,7 @@ struct VerificationTests {
         #expect(none.serverLog.failures.map(\.code) == [.peerCertificateMissing])
     }
 
-    @Test("A closure of the server's owner decides by what the certificate says")
-    func closure() throws {
+    @Test func `a closure of the server's owner decides by the contents of the certificate`() throws {
         let policy = TLSContext.ClientCertificates.verified { $0.userID == "com.example.app" }
         let good = try connect(
             to: ca.server(),

@@ -3,10 +3,8 @@ import NIOCore
 import NIOEmbedded
 import Testing
 
-@Suite("Handler: closing")
 struct ClosingTests {
-    @Test("Closing sends what was flushed, says close_notify, waits for the peer's, then closes")
-    func close() throws {
+    @Test func `closing sends the flushed bytes and close_notify, waits for the peer's, and then closes`() throws {
         let pair = try ChannelPair.connected()
         defer { pair.finish() }
         let flushed = pair.client.send("last")
@@ -21,8 +19,7 @@ struct ClosingTests {
         #expect(pair.client.application.entries == [.active, .handshake(nil), .inactive])
     }
 
-    @Test("Closing twice completes both promises, closing once more fails")
-    func closeTwice() throws {
+    @Test func `a second close completes with the first, and a third one fails`() throws {
         let pair = try ChannelPair.connected()
         defer { pair.finish() }
         let first = pair.client.channel.close()
@@ -34,8 +31,7 @@ struct ClosingTests {
         #expect(pair.client.wire.entries.filter { $0 == .closeAll }.count == 1)
     }
 
-    @Test("Both sides closing at once end cleanly")
-    func closeBoth() throws {
+    @Test func `both sides closing at once end cleanly`() throws {
         let pair = try ChannelPair.connected()
         defer { pair.finish() }
         let client = pair.client.channel.close()
@@ -47,8 +43,7 @@ struct ClosingTests {
         #expect(pair.server.application.errors.isEmpty)
     }
 
-    @Test("A peer that does not answer close_notify is given up at the deadline")
-    func shutdownTimeout() throws {
+    @Test func `a peer that does not answer close_notify is given up at the deadline`() throws {
         let pair = try ChannelPair.connected()
         defer { pair.finish() }
         let closed = pair.client.channel.close()
@@ -59,8 +54,7 @@ struct ClosingTests {
         try closed.wait()
     }
 
-    @Test("A socket that does not take the last bytes is given up at the deadline")
-    func stuckSocket() throws {
+    @Test func `a socket that does not take the last bytes is given up at the deadline`() throws {
         let pair = try ChannelPair.connected()
         defer { pair.finish() }
         pair.client.wire.isStuck = true
@@ -73,8 +67,7 @@ struct ClosingTests {
         for promise in pair.client.wire.stuck { promise?.succeed() }
     }
 
-    @Test("Closing before or during the handshake closes at once and fails what waits")
-    func closeEarly() throws {
+    @Test func `a close before or during the handshake closes at once and fails waiting writes`() throws {
         let pair = try ChannelPair.unconnected()
         defer { pair.finish() }
         try pair.connect()
@@ -85,16 +78,14 @@ struct ClosingTests {
         #expect(throws: ChannelError.self) { try write.wait() }
     }
 
-    @Test("The end of the stream without close_notify is an error, told once and first")
-    func uncleanShutdown() throws {
+    @Test func `the end of the stream without close_notify is an error, reported once and first`() throws {
         let pair = try ChannelPair.connected()
         defer { pair.finish() }
         pair.client.endOfStream()
         #expect(pair.client.application.entries.suffix(2) == [.error(.uncleanShutdown), .inactive])
     }
 
-    @Test("The peer's end of stream after our close_notify is no error")
-    func wordlessAnswer() throws {
+    @Test func `the peer's end of stream after our close_notify is not an error`() throws {
         let pair = try ChannelPair.connected()
         defer { pair.finish() }
         let closed = pair.client.channel.close()
@@ -103,8 +94,7 @@ struct ClosingTests {
         try closed.wait()
     }
 
-    @Test("A half close flushes, says close_notify, shuts the socket's output, and goes on reading")
-    func halfClose() throws {
+    @Test func `a half close flushes, says close_notify, shuts the socket's output, and goes on reading`() throws {
         let pair = try ChannelPair.connected()
         defer { pair.finish() }
         try pair.server.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
@@ -131,8 +121,7 @@ struct ClosingTests {
         #expect(pair.client.application.errors.isEmpty)
     }
 
-    @Test("A half close in the handshake waits for its end")
-    func earlyHalfClose() throws {
+    @Test func `a half close in the handshake waits for its end`() throws {
         let pair = try ChannelPair.unconnected(version: .tls12)
         defer { pair.finish() }
         try pair.server.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
@@ -146,8 +135,7 @@ struct ClosingTests {
         #expect(pair.client.wire.entries.last == .closeOutput)
     }
 
-    @Test("The socket's end of stream without close_notify is an error also where half closure is allowed")
-    func truncatedHalfClose() throws {
+    @Test func `an end of stream without close_notify is an error even if half closure is allowed`() throws {
         let pair = try ChannelPair.connected()
         defer { pair.finish() }
         try pair.server.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
@@ -159,8 +147,8 @@ struct ClosingTests {
         #expect(pair.client.application.entries.last == .read("answer"))
     }
 
-    @Test("Closing from inside any callback is safe", arguments: ["active", "handshake", "read", "shutdown", "error"])
-    func closeInside(place: String) throws {
+    @Test(arguments: ["active", "handshake", "read", "shutdown", "error"])
+    func `closing from inside any callback is safe`(place: String) throws {
         let pair = try ChannelPair.unconnected()
         defer { pair.finish() }
         pair.client.application.react = { entry, context in
@@ -187,8 +175,7 @@ struct ClosingTests {
         #expect(pair.client.application.entries.filter { $0 == .inactive }.count == 1)
     }
 
-    @Test("Data that arrives while closing is dropped, an alert is not")
-    func rejectedWhileClosing() throws {
+    @Test func `data that arrives during the close is dropped, but an alert is not`() throws {
         let ca = try ThrowAwayCA()
         let pair = try ChannelPair(
             client: TLSContext(client: .init(trustRoots: ca.trustRoots)),

@@ -3,10 +3,9 @@ import NIOCore
 import NIOEmbedded
 import Testing
 
-@Suite("Handler: handshake")
 struct HandshakeTests {
-    @Test("Both sides tell the end of the handshake once, then carry data", arguments: [TLSVersion.tls12, .tls13])
-    func carriesData(version: TLSVersion) throws {
+    @Test(arguments: [TLSVersion.tls12, .tls13])
+    func `both sides report the end of the handshake once, and then carry data`(version: TLSVersion) throws {
         let pair = try ChannelPair.connected(version: version)
         defer { pair.finish() }
         pair.client.send("up")
@@ -17,8 +16,8 @@ struct HandshakeTests {
         #expect(pair.client.tls.version == version)
     }
 
-    @Test("A server knows the round trip to its client from the handshake", arguments: [TLSVersion.tls12, .tls13])
-    func handshakeRoundTrip(version: TLSVersion) throws {
+    @Test(arguments: [TLSVersion.tls12, .tls13])
+    func `a server knows the round trip to its client from the handshake`(version: TLSVersion) throws {
         let pair = try ChannelPair.unconnected(version: version)
         defer { pair.finish() }
         try pair.connect()
@@ -33,8 +32,7 @@ struct HandshakeTests {
         #expect(pair.server.tls.handshakeRoundTrip == .milliseconds(300))
     }
 
-    @Test("What is flushed before the handshake ends goes out when it has ended, and only that")
-    func earlyFlush() throws {
+    @Test func `only flushed writes go out when the handshake ends`() throws {
         let pair = try ChannelPair.unconnected()
         defer { pair.finish() }
         let first = pair.client.send("flushed")
@@ -49,8 +47,7 @@ struct HandshakeTests {
         try second.wait()
     }
 
-    @Test("Many writes become one record and complete together, an empty one too")
-    func coalescing() throws {
+    @Test func `many writes become one record and complete together, including an empty one`() throws {
         let pair = try ChannelPair.connected()
         defer { pair.finish() }
         let before = pair.client.wire.entries.count
@@ -66,8 +63,7 @@ struct HandshakeTests {
         #expect(pair.server.application.entries.last == .read("abc"))
     }
 
-    @Test("A write that the socket refuses fails each promise in it")
-    func failedWrites() throws {
+    @Test func `a write that the socket refuses fails each promise in it`() throws {
         let pair = try ChannelPair.connected()
         defer { pair.finish() }
         pair.client.wire.failure = ChannelError.ioOnClosedChannel
@@ -76,8 +72,7 @@ struct HandshakeTests {
         for result in results { #expect(throws: ChannelError.self) { try result.wait() } }
     }
 
-    @Test("A handshake that does not end in time fails with its own code and closes")
-    func timeout() throws {
+    @Test func `a handshake that does not end in time fails with its own code and closes`() throws {
         var limits = TLSHandler.Limits()
         limits.handshake = .seconds(3)
         let pair = try ChannelPair.unconnected(limits: limits)
@@ -92,8 +87,7 @@ struct HandshakeTests {
         #expect(throws: TLSError.self) { try write.wait() }
     }
 
-    @Test("After the handshake its deadline is gone")
-    func timeoutCancelled() throws {
+    @Test func `the deadline of the handshake is gone after it`() throws {
         let pair = try ChannelPair.connected()
         defer { pair.finish() }
         pair.loop.advanceTime(by: .hours(1))
@@ -101,8 +95,7 @@ struct HandshakeTests {
         #expect(pair.client.application.errors.isEmpty)
     }
 
-    @Test("The end of the stream in the handshake is told as such, before the channel becomes inactive")
-    func endOfStream() throws {
+    @Test func `an end of stream in the handshake is reported as such, before the channel becomes inactive`() throws {
         let pair = try ChannelPair.unconnected()
         defer { pair.finish() }
         let write = pair.client.send("never")
@@ -113,8 +106,7 @@ struct HandshakeTests {
         #expect(error?.code == .endOfStreamInHandshake)
     }
 
-    @Test("More than the limit written before the handshake ends fails at once")
-    func bufferLimit() throws {
+    @Test func `a write over the limit before the end of the handshake fails at once`() throws {
         var limits = TLSHandler.Limits()
         limits.bufferedBytes = 10
         let pair = try ChannelPair.unconnected(limits: limits)
@@ -129,8 +121,7 @@ struct HandshakeTests {
         #expect(throws: TLSError.self) { try second.wait() }
     }
 
-    @Test("A peer that speaks no TLS is told apart, on both sides")
-    func plainText() throws {
+    @Test func `a peer without TLS is recognized on both sides`() throws {
         let pair = try ChannelPair.unconnected()
         defer { pair.finish() }
         try pair.connect()
@@ -142,10 +133,9 @@ struct HandshakeTests {
     }
 
     @Test(
-        "A rejected client certificate is told once, behind what came before it",
         arguments: [TLSVersion.tls12, .tls13]
     )
-    func rejectedCertificate(version: TLSVersion) throws {
+    func `a rejected client certificate is reported once, after the bytes before it`(version: TLSVersion) throws {
         let ca = try ThrowAwayCA()
         let pair = try ChannelPair(
             client: TLSContext(client: .init(trustRoots: ca.trustRoots, versions: version...version)),
@@ -168,8 +158,7 @@ struct HandshakeTests {
         #expect(pair.server.application.entries.last == .inactive)
     }
 
-    @Test("A failed server stops lingering at the deadline")
-    func lingeringDeadline() throws {
+    @Test func `a failed server stops lingering at the deadline`() throws {
         let pair = try ChannelPair.unconnected()
         defer { pair.finish() }
         try pair.server.connect()
@@ -179,8 +168,7 @@ struct HandshakeTests {
         #expect(pair.server.application.entries == [.active, .error(.notTLS), .inactive])
     }
 
-    @Test("A handler that joins an active channel begins at once")
-    func lateHandler() throws {
+    @Test func `a handler that joins an active channel begins at once`() throws {
         let context = try TLSContext(client: .init(trustRoots: ThrowAwayCA().trustRoots))
         let channel = EmbeddedChannel()
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
@@ -189,8 +177,7 @@ struct HandshakeTests {
         _ = try? channel.finish()
     }
 
-    @Test("The counters cover the handshake and every record")
-    func counters() throws {
+    @Test func `the counters cover the handshake and every record`() throws {
         let pair = try ChannelPair.connected()
         defer { pair.finish() }
         #expect(pair.client.tls.ciphertextBytesProduced == pair.server.tls.ciphertextBytesConsumed)
@@ -200,8 +187,7 @@ struct HandshakeTests {
         #expect(pair.client.tls.ciphertextBytesProduced > before + 5)
     }
 
-    @Test("Whoever asked for bytes is not left waiting behind records without data")
-    func reads() throws {
+    @Test func `a handler that asked for bytes is not left waiting after records without data`() throws {
         let pair = try ChannelPair.unconnected()
         defer { pair.finish() }
         try pair.client.channel.syncOptions?.setOption(.autoRead, value: false)

@@ -56,7 +56,6 @@ final class ReentrantPeer: ChannelInboundHandler {
     }
 }
 
-@Suite("Handler: re-entrance")
 struct ReentranceTests {
     private func run(closes: Bool, version: TLSVersion) throws -> (client: ReentrantPeer, server: ReentrantPeer) {
         let pair = try ChannelPair.unconnected(version: version)
@@ -71,12 +70,11 @@ struct ReentranceTests {
     }
 
     @Test(
-        "A peer that calls back from everywhere loses, doubles and reorders nothing",
         arguments: [
             TLSVersion.tls12, .tls13,
         ]
     )
-    func everywhere(version: TLSVersion) throws {
+    func `a peer that calls back from everywhere loses, doubles and reorders no bytes`(version: TLSVersion) throws {
         let (client, server) = try run(closes: false, version: version)
         #expect(client.received == Array(0..<400))
         #expect(server.received == Array(0..<400))
@@ -85,12 +83,11 @@ struct ReentranceTests {
     }
 
     @Test(
-        "A peer that closes from inside its own callbacks has sent all that it flushed",
         arguments: [
             TLSVersion.tls12, .tls13,
         ]
     )
-    func closing(version: TLSVersion) throws {
+    func `a peer that closes inside its own callbacks has sent all flushed bytes`(version: TLSVersion) throws {
         let (client, server) = try run(closes: true, version: version)
         #expect(server.received == Array(0..<400))
         #expect(client.completed == 400)
@@ -99,8 +96,7 @@ struct ReentranceTests {
 
     /// A write that fails inside a callback makes the channel read the remaining bytes and close, still inside the
     /// callback.
-    @Test("What arrives with the end of the connection speaks first, inside a callback, too")
-    func lastWord() throws {
+    @Test func `bytes that arrive with the end of the connection are delivered first, even inside a callback`() throws {
         let pair = try ChannelPair.unconnected(version: .tls12)
         defer { pair.finish() }
         try pair.connect()

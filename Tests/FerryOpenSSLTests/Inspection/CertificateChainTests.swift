@@ -1,7 +1,6 @@
 import FerryOpenSSL
 import Testing
 
-@Suite("Certificate chains")
 struct CertificateChainTests {
     let ca: ThrowAwayCA
     let client: TLSContext
@@ -15,8 +14,7 @@ struct CertificateChainTests {
         try CertificateChain(certificates: identity.certificateChainPEM + behind, source: "the chain")
     }
 
-    @Test("A chain that leads to a trust root has no faults, with the root in it or without")
-    func trusted() throws {
+    @Test func `a chain that leads to a trust root has no faults, whether it includes the root or not`() throws {
         let server = try ca.server()
         #expect(try chain(server).faults(for: client) == [])
         let whole = try chain(server, ca.certificatePEM)
@@ -24,8 +22,7 @@ struct CertificateChainTests {
         #expect(whole.certificates.map(\.isSelfSigned) == [false, true])
     }
 
-    @Test("Each fault is told by its name")
-    func faults() throws {
+    @Test func `each fault is reported by its name`() throws {
         let stranger = try ThrowAwayCA(name: "Another authority")
         let selfSigned = try chain(ThrowAwayCA.selfSigned())
         #expect(selfSigned.faults(for: client).map(\.kind) == [.selfSigned])
@@ -46,14 +43,12 @@ struct CertificateChainTests {
         #expect(wrongUse.map(\.place) == [0])
     }
 
-    @Test("Faults that come together are told together")
-    func together() throws {
+    @Test func `faults that occur together are reported together`() throws {
         let faults = try chain(ThrowAwayCA(name: "Another authority").server(validity: .expired)).faults(for: client)
         #expect(Set(faults.map(\.kind)) == [.unknownIssuer, .expired])
     }
 
-    @Test("The name is held against the first certificate, as in a connection")
-    func names() throws {
+    @Test func `the name is compared with the first certificate, as in a connection`() throws {
         let server = try chain(ca.server(dnsNames: ["*.example.com"], ipAddresses: ["10.0.0.1"]))
         for name in ["a.example.com", "A.EXAMPLE.COM.", "10.0.0.1"] { #expect(server.isFor(PeerName(name))) }
         for name in ["example.com", "a.b.example.com", "10.0.0.2", "localhost"] {
@@ -61,8 +56,8 @@ struct CertificateChainTests {
         }
     }
 
-    @Test("A connection gives its chain and tells whether it was asked for a certificate", arguments: [false, true])
-    func connection(asks: Bool) throws {
+    @Test(arguments: [false, true])
+    func `a connection returns its chain and says whether a certificate was requested`(asks: Bool) throws {
         for version in [TLSVersion.tls12, .tls13] {
             let certificates: TLSContext.ClientCertificates = asks ? .required(ca.trustRoots) : .ignored
             var pair = try EnginePair(

@@ -2,7 +2,6 @@ import FerryOpenSSL
 import Foundation
 import Testing
 
-@Suite("Forms of credentials")
 struct CredentialFormTests {
     let identity: TLSIdentity
     let directory: TemporaryDirectory
@@ -19,8 +18,7 @@ struct CredentialFormTests {
         return CredentialForm([UInt8](try Data(contentsOf: URL(filePath: output))))
     }
 
-    @Test("What Ferry reads is told apart, in text and in binary")
-    func known() throws {
+    @Test func `each form that Ferry reads is recognized, in text and in binary`() throws {
         let (chain, key) = (identity.certificateChainPEM, try identity.privateKeyPEM())
         #expect(CredentialForm(chain) == .certificate)
         #expect(CredentialForm(key) == .privateKey)
@@ -33,8 +31,7 @@ struct CredentialFormTests {
         }
     }
 
-    @Test("What Ferry cannot read is named")
-    func foreign() throws {
+    @Test func `each form that Ferry cannot read is named`() throws {
         let key = try identity.privateKeyPEM()
         #expect(
             try made(["req", "-new", "-subj", "/CN=a", "-key", directory.write("key", key)], from: [])
@@ -49,8 +46,7 @@ struct CredentialFormTests {
         #expect(CredentialForm([0x30, 0x03, 0x02, 0x01, 0x00]) == .unknown)
     }
 
-    @Test("Any bytes have a form, and none crashes")
-    func noise() throws {
+    @Test func `random bytes have a form, and never crash`() throws {
         var generator = SplitMix(state: 11)
         let archive = try identity.pkcs12(passphrase: "secret")
         for length in 0..<archive.count where length % 7 == 0 {

@@ -3,7 +3,6 @@ import NIOCore
 import NIOEmbedded
 import Testing
 
-@Suite("Handshake probe")
 struct HandshakeProbeTests {
     /// A probe in a channel without a socket.
     private final class Probing {
@@ -53,10 +52,9 @@ struct HandshakeProbeTests {
     }
 
     @Test(
-        "A server that asks for nothing is done with at the end of the handshake",
         arguments: [TLSVersion.tls12, .tls13]
     )
-    func plain(version: TLSVersion) throws {
+    func `a probe of a server without requests is over at the end of the handshake`(version: TLSVersion) throws {
         let probing = try Probing(.init(versions: version...version))
         try probing.talk(to: server(.ignored))
         let report = try #require(probing.report)
@@ -68,8 +66,8 @@ struct HandshakeProbeTests {
         #expect(report.firstBytes.count == HandshakeReport.keptBytes)
     }
 
-    @Test("A server that asks for a certificate gets a second to refuse it", arguments: [TLSVersion.tls12, .tls13])
-    func verdict(version: TLSVersion) throws {
+    @Test(arguments: [TLSVersion.tls12, .tls13])
+    func `a server that asks for a certificate gets a second to refuse it`(version: TLSVersion) throws {
         let policy = TLSContext.ClientCertificates.required(ca.trustRoots)
         let known = try Probing(.init(identity: ca.client(), versions: version...version))
         try known.talk(to: server(policy))
@@ -86,8 +84,7 @@ struct HandshakeProbeTests {
         #expect(report.asksForCertificate && report.speaksTLS)
     }
 
-    @Test("Silence ends at the deadline, and a closed connection at once")
-    func silence() throws {
+    @Test func `a silent server ends the probe at the deadline, and a closed connection ends it at once`() throws {
         let silent = try Probing(.init())
         silent.pass(9)
         #expect(silent.report == nil)
@@ -105,8 +102,7 @@ struct HandshakeProbeTests {
         #expect(closed.report?.speaksTLS == false)
     }
 
-    @Test("What is not TLS is told by its first bytes")
-    func plainText() throws {
+    @Test func `a server without TLS is recognized by its first bytes`() throws {
         let probing = try Probing(.init())
         try probing.channel.writeInbound(ByteBuffer(string: String(repeating: "HTTP/1.1 ", count: 20)))
         let report = try #require(probing.report)

@@ -2,7 +2,6 @@ import FerryOpenSSL
 import NIOCore
 import Testing
 
-@Suite("Our client and our server over sockets")
 struct LoopbackTests {
     let ca: ThrowAwayCA
 
@@ -10,8 +9,8 @@ struct LoopbackTests {
         ca = try ThrowAwayCA()
     }
 
-    @Test("Megabytes arrive whole and end cleanly", arguments: TLSVersion.allCases)
-    func bulk(version: TLSVersion) throws {
+    @Test(arguments: TLSVersion.allCases)
+    func `megabytes arrive whole and end cleanly`(version: TLSVersion) throws {
         let server = try TLSContext(server: .init(identity: ca.server(key: .rsa2048), profile: .legacy))
         let client = try TLSContext(client: .init(trustRoots: ca.trustRoots, versions: version...version))
         let (listener, received) = try Loopback.listen(server)
@@ -36,8 +35,7 @@ struct LoopbackTests {
         #expect(gathered.errors == [])
     }
 
-    @Test("Six bytes and a half close reach a client that is still sending")
-    func errorResponse() throws {
+    @Test func `six bytes and a half close reach a client that is still sending`() throws {
         let server = try TLSContext(server: .init(identity: ca.server(), maximum: .tls12))
         let client = try TLSContext(client: .init(trustRoots: ca.trustRoots))
         let (listener, atServer) = try Loopback.listen(server, allowsHalfClosure: true) { bytes, channel in
@@ -57,12 +55,11 @@ struct LoopbackTests {
     }
 
     @Test(
-        "A client whose certificate is refused learns it although it is still sending",
         arguments: [
             TLSVersion.tls12, .tls13,
         ]
     )
-    func rejectedWhileSending(version: TLSVersion) throws {
+    func `a client whose certificate is refused learns it while it is still sending`(version: TLSVersion) throws {
         let server = try TLSContext(
             server: .init(identity: ca.server(), clientCertificates: .required(ca.trustRoots))
         )

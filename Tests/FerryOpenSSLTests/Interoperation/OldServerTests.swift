@@ -4,7 +4,6 @@ import NIOCore
 import Testing
 
 /// Tests with narrow, old or weak servers, played by `openssl s_server`.
-@Suite("Our client and narrow or old servers")
 struct OldServerTests {
     let ca: ThrowAwayCA
     let directory: TemporaryDirectory
@@ -21,8 +20,8 @@ struct OldServerTests {
         try TLSContext(client: .init(trustRoots: ca.trustRoots, profile: profile, versions: profile.widened(versions)))
     }
 
-    @Test("Every suite of TLS 1.2 that the system's policy allows is agreed on, if the server has no other")
-    func singleSuites() throws {
+    @Test
+    func `each suite of TLS 1.2 that the system's policy allows is agreed on, if the server has no other`() throws {
         let suites = try OpenSSLTool.run(["ciphers", "-s", "-tls1_2"])
             .trimmingCharacters(in: .whitespacesAndNewlines).split(separator: ":").map(String.init)
         #expect(suites.count > 10)
@@ -40,14 +39,14 @@ struct OldServerTests {
     }
 
     @Test(
-        "What the server may choose from begins with what HTTP/2 allows",
         arguments: [
             ("ALL", "ECDHE-RSA-AES128-GCM-SHA256"),
             ("AES128-SHA:ECDHE-RSA-AES128-SHA256:DHE-RSA-AES256-GCM-SHA384", "DHE-RSA-AES256-GCM-SHA384"),
             ("AES256-GCM-SHA384:ECDHE-RSA-AES256-SHA:ECDHE-RSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305"),
         ]
     )
-    func order(list: String, chosen: String) throws {
+    func `the suites of HTTP/2 come first in the list that the server chooses from`(list: String, chosen: String) throws
+    {
         let server = try OpenSSLServer(
             ca.server(key: .rsa2048),
             ["-tls1_2", "-cipher", list, "-alpn", "h2"],
@@ -66,8 +65,8 @@ struct OldServerTests {
         }
     }
 
-    @Test("TLS 1.0 and 1.1 need the legacy profile, and the error says so", arguments: ["-tls1", "-tls1_1"])
-    func oldVersions(option: String) throws {
+    @Test(arguments: ["-tls1", "-tls1_1"])
+    func `TLS 1.0 and 1.1 need the legacy profile, and the error says so`(option: String) throws {
         let server = try OpenSSLServer(
             ca.server(key: .rsa2048),
             [option, "-cipher", "ALL:@SECLEVEL=0"],
@@ -82,8 +81,7 @@ struct OldServerTests {
         #expect(refused.complaint.contains("the legacy profile"))
     }
 
-    @Test("A suite outside the policy is named as the cause, and the legacy profile has it")
-    func noSharedSuite() throws {
+    @Test func `a suite outside the policy is named as the cause, and the legacy profile has it`() throws {
         let server = try OpenSSLServer(ca.server(key: .rsa2048), ["-tls1_2", "-cipher", "AES128-CCM"], in: directory)
         let refused = try server.ask(client())
         #expect(refused.errors == [.incompatiblePeer])
@@ -93,8 +91,7 @@ struct OldServerTests {
         #expect(try server.ask(client(.legacy)).cipherSuite == "AES128-CCM")
     }
 
-    @Test("A certificate signed with SHA-1, with a key of 1024 bits, is weak; the legacy profile takes it")
-    func weakCertificate() throws {
+    @Test func `a certificate with SHA-1 or a key of 1024 bits is weak, and the legacy profile accepts it`() throws {
         let (authority, key) = (directory.path("old-ca.pem"), directory.path("old-ca.key"))
         try OpenSSLTool.run(
             ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-sha1", "-subj", "/CN=Old CA", "-days", "10"]

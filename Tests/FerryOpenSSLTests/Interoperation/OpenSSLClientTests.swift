@@ -2,7 +2,6 @@ import FerryOpenSSL
 import NIOCore
 import Testing
 
-@Suite("Our server and openssl s_client")
 struct OpenSSLClientTests {
     let ca: ThrowAwayCA
     let directory: TemporaryDirectory
@@ -29,8 +28,8 @@ struct OpenSSLClientTests {
         )
     }
 
-    @Test("It verifies us, talks, and closes cleanly, in every version", arguments: TLSVersion.allCases)
-    func talks(version: TLSVersion) throws {
+    @Test(arguments: TLSVersion.allCases)
+    func `s_client verifies us, talks, and closes cleanly, in every version`(version: TLSVersion) throws {
         let context = try TLSContext(server: .init(identity: ca.server(key: .rsa2048), profile: .legacy))
         let (listener, result) = try Loopback.listen(context) { bytes, channel in
             channel.writeAndFlush(ByteBuffer(string: "you said \(String(buffer: bytes))"), promise: nil)
@@ -48,8 +47,8 @@ struct OpenSSLClientTests {
         #expect(gathered.errors == [])
     }
 
-    @Test("It shows its certificate, and selects its protocol", arguments: [TLSVersion.tls12, .tls13])
-    func clientCertificate(version: TLSVersion) throws {
+    @Test(arguments: [TLSVersion.tls12, .tls13])
+    func `s_client shows its certificate, and selects its protocol`(version: TLSVersion) throws {
         let identity = try ca.client(topic: "com.example.app", key: .rsa2048)
         let context = try TLSContext(
             server: .init(
@@ -77,8 +76,8 @@ struct OpenSSLClientTests {
         #expect(gathered.handshakes == ["h2"])
     }
 
-    @Test("Without its certificate it reads our alert", arguments: [TLSVersion.tls12, .tls13])
-    func missingCertificate(version: TLSVersion) throws {
+    @Test(arguments: [TLSVersion.tls12, .tls13])
+    func `s_client without its certificate reads our alert`(version: TLSVersion) throws {
         let context = try TLSContext(
             server: .init(identity: ca.server(), clientCertificates: .required(ca.trustRoots))
         )
@@ -91,8 +90,7 @@ struct OpenSSLClientTests {
         #expect(gathered.errors == [.peerCertificateMissing])
     }
 
-    @Test("It is asked for a certificate by a list of no authorities")
-    func emptyAuthorities() throws {
+    @Test func `s_client is asked for a certificate with an empty list of authorities`() throws {
         let context = try TLSContext(
             server: .init(identity: ca.server(), clientCertificates: .requested)
         )
@@ -108,8 +106,7 @@ struct OpenSSLClientTests {
         #expect(!output.contains("TLS session ticket:"))
     }
 
-    @Test("An answer and a half close reach it behind all that it still sends")
-    func halfClose() throws {
+    @Test func `an answer and a half close reach s_client behind all that it still sends`() throws {
         let context = try TLSContext(server: .init(identity: ca.server(), maximum: .tls12))
         let (listener, result) = try Loopback.listen(context, allowsHalfClosure: true) { bytes, channel in
             channel.writeAndFlush(ByteBuffer(string: "answer"), promise: nil)

@@ -2,7 +2,6 @@ import FerryOpenSSL
 import NIOCore
 import Testing
 
-@Suite("Our client and openssl s_server")
 struct OpenSSLServerTests {
     let ca: ThrowAwayCA
     let directory: TemporaryDirectory
@@ -24,8 +23,8 @@ struct OpenSSLServerTests {
         try OpenSSLServer.ask(context, port: port, serverName: serverName)
     }
 
-    @Test("We verify it and talk, in every version", arguments: TLSVersion.allCases)
-    func talks(version: TLSVersion) throws {
+    @Test(arguments: TLSVersion.allCases)
+    func `our client verifies s_server and talks, in every version`(version: TLSVersion) throws {
         let (server, port) = try start(ca.server(key: .rsa2048), ["-cipher", "ALL@SECLEVEL=0"])
         defer { withExtendedLifetime(server) {} }
         let context = try TLSContext(client: .init(trustRoots: ca.trustRoots, versions: version...version))
@@ -37,8 +36,8 @@ struct OpenSSLServerTests {
         }
     }
 
-    @Test("It sees our certificate, and we see its protocol", arguments: [TLSVersion.tls12, .tls13])
-    func clientCertificate(version: TLSVersion) throws {
+    @Test(arguments: [TLSVersion.tls12, .tls13])
+    func `s_server sees our certificate, and we see its protocol`(version: TLSVersion) throws {
         let authority = try directory.write("ca.pem", ca.certificatePEM)
         let (server, port) = try start(
             ca.server(),
@@ -58,8 +57,8 @@ struct OpenSSLServerTests {
         try server.wait { $0.contains("UID = com.example.app") }
     }
 
-    @Test("Without our certificate the error says that it was rejected", arguments: [TLSVersion.tls12, .tls13])
-    func rejected(version: TLSVersion) throws {
+    @Test(arguments: [TLSVersion.tls12, .tls13])
+    func `without our certificate the error says that it was rejected`(version: TLSVersion) throws {
         let authority = try directory.write("ca.pem", ca.certificatePEM)
         let (server, port) = try start(ca.server(), ["-Verify", "1", "-verify_return_error", "-CAfile", authority])
         defer { withExtendedLifetime(server) {} }
@@ -69,8 +68,7 @@ struct OpenSSLServerTests {
         #expect(gathered.handshakes.count == (version == .tls13 ? 1 : 0))
     }
 
-    @Test("A wrong name, an expired certificate and a foreign authority are told apart")
-    func untrusted() throws {
+    @Test func `the errors of a wrong name, an expired certificate and a foreign authority differ`() throws {
         let context = try TLSContext(client: .init(trustRoots: ca.trustRoots))
         let (named, namedPort) = try start(ca.server())
         #expect(try ask(context, port: namedPort, serverName: "push.example.com").errors == [.peerNameMismatch])
@@ -81,8 +79,7 @@ struct OpenSSLServerTests {
         withExtendedLifetime((named, expired, foreign)) {}
     }
 
-    @Test("Its session tickets pass unnoticed")
-    func tickets() throws {
+    @Test func `session tickets of s_server do no harm`() throws {
         let (server, port) = try start(ca.server(), ["-num_tickets", "4", "-tls1_3"])
         defer { withExtendedLifetime(server) {} }
         let gathered = try ask(TLSContext(client: .init(trustRoots: ca.trustRoots)), port: port)

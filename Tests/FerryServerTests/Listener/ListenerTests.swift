@@ -5,7 +5,7 @@ internal import NIOPosix
 internal import Synchronization
 internal import Testing
 
-@Suite("A listener", .timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)))
 struct ListenerTests {
     typealias Accept = @Sendable (AcceptedConnection) throws -> (any ChannelHandler)?
 

@@ -9,7 +9,7 @@ import Testing
 @Suite struct AppStoreLibraryTests {
     private static let path = ProcessInfo.processInfo.environment["FERRY_APP_STORE_CASES"]
 
-    @Test func `Ferry accepts all that is genuine, and of the changed only what has the same meaning`() throws {
+    @Test func `Ferry accepts every genuine post, and a changed one only if it has the same meaning`() throws {
         let chain = try ThrowAwaySigningChain()
         let maker = try NotificationMaker(app: SimulatedNotificationTests.app, signer: AppStoreSigner(chain))
         let mutated = try MutatedPayloads(chain, maker)

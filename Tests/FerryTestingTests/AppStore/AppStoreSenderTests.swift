@@ -158,7 +158,7 @@ import Testing
         await receiver.stop()
     }
 
-    @Test func `an address that is none of HTTP is refused`() throws {
+    @Test func `an address that is not one of HTTP is refused`() throws {
         let maker = try Self.maker()
         for url in ["", "ftp://example.com/", "example.com/app-store", "https://"] {
             #expect(throws: AppStoreSender.AddressError.self) {

@@ -53,7 +53,7 @@ import Testing
         #expect(50_000...150_000 ~= maker.makeVersion1(.init(.didRenew)).post.count)
     }
 
-    @Test func `the same seed says the same`() throws {
+    @Test func `the same seed gives the same posts`() throws {
         let date = Date()
         func payloads(_ seed: UInt64) throws -> [String] {
             var maker = try NotificationMaker(app: Self.app, seed: seed)

@@ -4,10 +4,9 @@ internal import FerryTesting
 internal import Foundation
 internal import Testing
 
-@Suite("A directory of test credentials", .timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)))
 struct TLSDirectoryTests {
-    @Test("is made once and read again")
-    func madeOnce() throws {
+    @Test func `a directory of credentials is made once and read again`() throws {
         try withTemporaryDirectory { parent in
             let directory = "\(parent)/a/b"
             let made = try TLSDirectory.open(directory)
@@ -30,8 +29,7 @@ struct TLSDirectoryTests {
         }
     }
 
-    @Test("gets a key of provider tokens when it has none, and keeps the one it has")
-    func tokenKey() throws {
+    @Test func `a directory gets a key of provider tokens when it has none, and keeps the one it has`() throws {
         try withTemporaryDirectory { directory in
             let path = TLSDirectory.File.tokenKey.path(in: directory)
             let key = try ES256Key.generate().p8()
@@ -46,8 +44,7 @@ struct TLSDirectoryTests {
         }
     }
 
-    @Test("keeps the root of the App Store's signatures, so that receivers go on to trust it")
-    func appStoreRoot() throws {
+    @Test func `a directory keeps the root of the App Store's signatures, so that receivers still trust it`() throws {
         try withTemporaryDirectory { directory in
             let (app, verifies) = (
                 SimulatedNotificationTests.app,
@@ -70,8 +67,7 @@ struct TLSDirectoryTests {
         }
     }
 
-    @Test("keeps its keys from others")
-    func permissions() throws {
+    @Test func `only the owner can read the keys of a directory`() throws {
         try withTemporaryDirectory { directory in
             _ = try TLSDirectory.open(directory)
             _ = try TLSDirectory.appStoreRoot(directory)
@@ -82,8 +78,7 @@ struct TLSDirectoryTests {
         }
     }
 
-    @Test("is not mended when a part of it is missing")
-    func incomplete() throws {
+    @Test func `a directory is not mended when a part of it is missing`() throws {
         try withTemporaryDirectory { directory in
             _ = try TLSDirectory.open(directory)
             try FileManager.default.removeItem(atPath: TLSDirectory.File.client.path(in: directory))
@@ -92,8 +87,7 @@ struct TLSDirectoryTests {
         }
     }
 
-    @Test("is good for a connection")
-    func connects() async throws {
+    @Test func `the credentials of a directory serve a connection`() async throws {
         let directory = temporaryPath()
         defer { try? FileManager.default.removeItem(atPath: directory) }
         _ = try TLSDirectory.open(directory)

@@ -46,7 +46,8 @@ import Testing
         #expect(provider.submissions.map(\.tag) == [0, 1, 2, 0])
     }
 
-    @Test func `what production refuses before it sends is refused, in the same words, and the answer is not asked`()
+    @Test
+    func `a notification that production refuses before sending is refused in the same words, and no answer is made`()
         async throws
     {
         let provider = FakeProvider { _, _ in
@@ -98,7 +99,7 @@ import Testing
         #expect(await provider.drain(within: .zero).lastError == error)
     }
 
-    @Test func `after a shutdown nothing is taken`() async throws {
+    @Test func `after a shutdown no notification is taken`() async throws {
         let provider = FakeProvider()
         _ = await provider.shutDown(within: .zero)
         var batch = try Self.batch(2)

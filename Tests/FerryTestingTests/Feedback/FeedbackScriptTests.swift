@@ -2,15 +2,12 @@ internal import FerryTesting
 internal import Foundation
 internal import Testing
 
-@Suite("A feedback service's script")
 struct FeedbackScriptTests {
-    @Test("needs no key at all")
-    func empty() throws {
+    @Test func `a script of the feedback service needs no key`() throws {
         #expect(try JSONDecoder().decode(FeedbackScript.self, from: Data("{}".utf8)) == FeedbackScript())
     }
 
-    @Test("has every key that is documented, in a section of the gateway's")
-    func everyKey() throws {
+    @Test func `a script has every documented key, in a section of the gateway's`() throws {
         let text = """
             {"feedback": {
               "handshake": "refuseClient", "pieceLength": 3, "fault": "neverCloses", "times": 2,
@@ -33,7 +30,6 @@ struct FeedbackScriptTests {
     }
 
     @Test(
-        "is refused with the name of what is wrong",
         arguments: [
             (#"{"tuple": []}"#, "'tuple'"),
             (#"{"tuples": [{"token": "aa", "time": 1, "at": 2}]}"#, "'at'"),
@@ -43,7 +39,7 @@ struct FeedbackScriptTests {
             (#"{"times": -1}"#, "times"),
         ]
     )
-    func refused(_ text: String, _ name: String) {
+    func `a faulty script is refused with the name of the fault`(_ text: String, _ name: String) {
         do {
             _ = try JSONDecoder().decode(FeedbackScript.self, from: Data(text.utf8))
             Issue.record("accepted")
@@ -60,8 +56,8 @@ struct FeedbackScriptTests {
     ]
     private static let bytes: [UInt8] = [1, 2, 3, 4, 0, 2, 9, 8, 0, 0, 0, 5, 0, 0]
 
-    @Test("is answered as documented", arguments: [1, 3, 14, 100, nil])
-    func normal(_ length: Int?) {
+    @Test(arguments: [1, 3, 14, 100, nil])
+    func `a reader gets the documented answer`(_ length: Int?) {
         let answer = FeedbackAnswer(Self.tuples, pieceLength: length, fault: nil)
         #expect(answer.pieces.flatMap(\.self) == Self.bytes)
         #expect(answer.pieces.dropLast().allSatisfy { $0.count == length })
@@ -70,7 +66,6 @@ struct FeedbackScriptTests {
     }
 
     @Test(
-        "is answered with its fault",
         arguments: [
             (.neverCloses, 14, .none, true),
             (.closesAtOnce, 0, .closeNotify, false),
@@ -80,7 +75,12 @@ struct FeedbackScriptTests {
             (.silent, 0, .none, false),
         ] as [(FeedbackScript.Fault, Int, FeedbackAnswer.Ending, Bool)]
     )
-    func faulty(_ fault: FeedbackScript.Fault, _ count: Int, _ ending: FeedbackAnswer.Ending, _ clears: Bool) {
+    func `a reader gets the fault of the script`(
+        _ fault: FeedbackScript.Fault,
+        _ count: Int,
+        _ ending: FeedbackAnswer.Ending,
+        _ clears: Bool
+    ) {
         let answer = FeedbackAnswer(Self.tuples, pieceLength: 5, fault: fault)
         #expect(answer.pieces.flatMap(\.self) == Array(Self.bytes.prefix(count)))
         #expect(answer.ending == ending)

@@ -4,10 +4,9 @@ import Foundation
 internal import NIOCore
 internal import Testing
 
-@Suite("A rule that calls devices gone", .timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)))
 struct GoneRuleTests {
-    @Test("accepts their notifications and names the devices")
-    func accepts() {
+    @Test func `a rule for gone devices accepts their notifications and names the devices`() {
         let recorder = GatewayMemoryRecorder()
         let rules = GatewayRules(
             GatewayScript(rules: [.gone([device(2)], since: Date(timeIntervalSince1970: 7)), .reject([device(4)])])
@@ -19,8 +18,7 @@ struct GoneRuleTests {
         #expect(recorder.notifications.map(\.accepted.identifier) == [1, 2, 3])
     }
 
-    @Test("does nothing together with a number of notifications, and is no script then")
-    func after() {
+    @Test func `a rule for gone devices is refused together with a number of notifications`() {
         let rule = GatewayRule(after: 1, action: .gone)
         var machine = GatewayMachine(rules: GatewayRules(GatewayScript(rules: [rule])))
         #expect(machine.received(ByteBuffer(bytes: frames(1...2)), at: .zero).isEmpty)
@@ -29,8 +27,8 @@ struct GoneRuleTests {
         }
     }
 
-    @Test("feeds the list of the service beside the gateway, each device once")
-    func feeds() async throws {
+    @Test
+    func `a rule for gone devices adds each device once to the list of the service beside the gateway`() async throws {
         let service = try await SimulatedFeedback.start(.init(credentials: TestCredentials()))
         let script = GatewayScript(rules: [
             .gone([device(2)], since: Date(timeIntervalSince1970: 7)), GatewayRule(at: 3, action: .gone),

@@ -36,7 +36,7 @@ internal import Testing
         #expect(connection.discardedBytes == 0)
     }
 
-    @Test func `what follows a verdict is discarded, before the last word and after it`() {
+    @Test func `notifications after a verdict are discarded, both before the last word and after it`() {
         var connection = Self.connection()
         let next = Self.enhanced(2, token: [2])
         connection.received(ByteBuffer(bytes: Self.enhanced(1, token: []) + next)) { _, _ in .stop }
@@ -59,7 +59,7 @@ internal import Testing
         #expect(connection.inputClosed() == .none)
     }
 
-    @Test func `after its last word it waits for the client's end, and not longer than it may`() {
+    @Test func `after its last word a connection waits for the client's end, but not too long`() {
         var patient = Self.connection()
         _ = patient.end(at: Self.start)
         #expect(patient.timePassed(at: Self.until - .nanoseconds(1)) == .none)
@@ -115,7 +115,7 @@ internal import Testing
     }
 
     @Test(arguments: 0..<200 as Range<UInt64>)
-    func `no order of events makes it speak after its last word, or close twice`(seed: UInt64) {
+    func `no order of events makes a connection speak after its last word, or close twice`(seed: UInt64) {
         var random = SplitMix64(seed: seed)
         var connection = Self.connection()
         var (endings, closings) = (0, 0)

@@ -3,7 +3,6 @@ internal import FerryTesting
 internal import NIOCore
 internal import Testing
 
-@Suite("The gateway's machine")
 struct GatewayMachineTests {
     static let linger = GatewayScript().linger
 
@@ -11,8 +10,7 @@ struct GatewayMachineTests {
         GatewayMachine(rules: GatewayRules(script), recorder: recorder)
     }
 
-    @Test("finds the same notifications however the stream is cut")
-    func cut() {
+    @Test func `the machine finds the same notifications wherever the stream is cut`() {
         let stream = frames(1...3) + [0, 0, 1, 0xaa, 0, 2, 0x7b, 0x7d] + frames(4...5)
         var pieces = (0...stream.count).map { [stream[..<$0], stream[$0...]] }
         pieces.append(stream.indices.map { stream[$0...$0] })
@@ -29,8 +27,7 @@ struct GatewayMachineTests {
         }
     }
 
-    @Test("discards what comes while its response is on the way, and afterwards")
-    func delay() {
+    @Test func `the machine discards notifications while its response is on the way, and afterwards`() {
         var script = GatewayScript(rules: [.reject([device(1)])])
         script.errorDelay = .seconds(1)
         var machine = Self.machine(script)
@@ -49,8 +46,7 @@ struct GatewayMachineTests {
         #expect(machine.counts.discardedBytes == 3 * frames(1...1).count)
     }
 
-    @Test("still answers a client that has only ended its side")
-    func inputEnds() {
+    @Test func `the machine still answers a client that has only ended its side`() {
         var script = GatewayScript(rules: [.reject([device(1)])])
         script.errorDelay = .seconds(1)
         var machine = Self.machine(script)
@@ -59,16 +55,14 @@ struct GatewayMachineTests {
         #expect(machine.timePassed(at: .seconds(1)) == [.write(response(8, 1)), .close])
     }
 
-    @Test("closes when the client has ended, even within a notification")
-    func inputEndsWithin() {
+    @Test func `the machine closes when the client has ended, even inside a notification`() {
         var machine = Self.machine(GatewayScript())
         #expect(machine.received(ByteBuffer(bytes: frames(1...1).dropLast()), at: .zero).isEmpty)
         #expect(machine.inputClosed() == [.close])
         #expect(machine.inputClosed().isEmpty)
     }
 
-    @Test("goes on after status 0, in the order of the delays")
-    func notes() {
+    @Test func `the machine goes on after status 0, in the order of the delays`() {
         let rules = [
             GatewayRule(at: 1, status: 0, delay: .seconds(3)), GatewayRule(at: 2, status: 0, delay: .seconds(1)),
             GatewayRule(at: 3, status: 0),
@@ -81,8 +75,7 @@ struct GatewayMachineTests {
         #expect(machine.counts.accepted == 4)
     }
 
-    @Test("applies a rule as often over all connections as it says")
-    func times() {
+    @Test func `a rule is applied as often over all connections as it says`() {
         let rules = GatewayRules(
             GatewayScript(rules: [GatewayRule(at: 1, times: 2, action: .close), .end(by: .reset, after: 1, times: 1)])
         )
@@ -95,8 +88,7 @@ struct GatewayMachineTests {
         #expect(endings == [close, close, [.reset], []])
     }
 
-    @Test("applies rules that follow each other on one connection")
-    func several() {
+    @Test func `several rules follow each other on one connection`() {
         let rules = [GatewayRule(after: 1, status: 0), GatewayRule(after: 3, status: 0), .shutDown(after: 4)]
         var machine = Self.machine(GatewayScript(rules: rules))
         let actions = machine.received(ByteBuffer(bytes: frames(1...9)), at: .zero)
@@ -108,14 +100,12 @@ struct GatewayMachineTests {
         )
     }
 
-    @Test("may end a connection before its first notification")
-    func atOnce() {
+    @Test func `a rule may end a connection before its first notification`() {
         var machine = Self.machine(GatewayScript(rules: [.shutDown(after: 0)]))
         #expect(machine.opened(at: .zero) == [.write(response(10, 0)), .closeOutput, .wake(at: Self.linger)])
     }
 
-    @Test("needs all that a rule names")
-    func conditions() {
+    @Test func `a rule needs all its conditions`() {
         let rule = GatewayRule(tokens: [device(2), device(3)], prefix: [0xab], at: 3)
         var machine = Self.machine(GatewayScript(rules: [rule]))
         let actions = machine.received(ByteBuffer(bytes: frames(1...4)), at: .zero)
@@ -123,15 +113,13 @@ struct GatewayMachineTests {
         #expect(machine.counts.accepted == 2)
     }
 
-    @Test("never names a notification of command 0, which has no name")
-    func simple() {
+    @Test func `a notification of command 0 has no identifier and is never named`() {
         var machine = Self.machine(GatewayScript(rules: [GatewayRule(at: 1)]))
         let actions = machine.received(ByteBuffer(bytes: [0, 0, 1, 0xaa, 0, 2, 0x7b, 0x7d]), at: .zero)
         #expect(actions == [.closeOutput, .wake(at: Self.linger)])
     }
 
-    @Test("does not trap, whatever comes")
-    func garbage() {
+    @Test func `random bytes never trap the machine`() {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<2_000 {
             var machine = Self.machine(GatewayScript(rules: [.reject([device(1)]), .shutDown(after: 2)]))

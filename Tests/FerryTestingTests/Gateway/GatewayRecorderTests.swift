@@ -4,7 +4,6 @@ internal import Foundation
 internal import NIOCore
 internal import Testing
 
-@Suite("A gateway's record")
 struct GatewayRecorderTests {
     /// Sends a stream to a machine with this recorder.
     static func record(_ stream: [UInt8], _ recorder: any GatewayRecorder) {
@@ -12,8 +11,7 @@ struct GatewayRecorderTests {
         _ = machine.received(ByteBuffer(bytes: stream), at: .zero)
     }
 
-    @Test("is one JSON object a line, with the payload as it stood")
-    func lines() throws {
+    @Test func `a record is one JSON object a line, with the payload as it came`() throws {
         try withTemporaryDirectory { directory in
             let path = "\(directory)/record.jsonl"
             let recorder = try GatewayFileRecorder(path: path)
@@ -44,8 +42,8 @@ struct GatewayRecorderTests {
         }
     }
 
-    @Test("is written by itself while the gateway runs", .timeLimit(.minutes(10)))
-    func flushed() async throws {
+    @Test(.timeLimit(.minutes(10)))
+    func `a record is written while the gateway is running`() async throws {
         let directory = temporaryPath()
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -64,8 +62,7 @@ struct GatewayRecorderTests {
         #expect(try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").count == 2)
     }
 
-    @Test("says why its file cannot be written")
-    func unwritable() throws {
+    @Test func `a recorder says why its file cannot be written`() throws {
         #expect(throws: FileError.self) {
             try GatewayFileRecorder(path: "/nonexistent/record.jsonl")
         }
@@ -76,8 +73,7 @@ struct GatewayRecorderTests {
         #expect(failure.description == "/dev/full: No space left on device")
     }
 
-    @Test("in memory counts by device and finds duplicates")
-    func memory() {
+    @Test func `a recorder in memory counts by device and finds duplicates`() {
         let recorder = GatewayMemoryRecorder()
         Self.record(frames(1...3) + frames(2...2), recorder)
         #expect(recorder.notifications.count == 4)

@@ -3,15 +3,12 @@ internal import FerryTesting
 internal import Foundation
 internal import Testing
 
-@Suite("A gateway's script")
 struct GatewayScriptTests {
-    @Test("needs no key at all")
-    func empty() throws {
+    @Test func `a script of the gateway needs no key`() throws {
         #expect(try GatewayScript(json: Array("{}".utf8)) == GatewayScript())
     }
 
-    @Test("has every key that is documented")
-    func everyKey() throws {
+    @Test func `a script of the gateway has every documented key`() throws {
         let text = """
             {
               "handshake": "refuseClient", "payloadLimit": 256, "errorDelaySeconds": 0.25, "keepsOpen": true,
@@ -41,15 +38,14 @@ struct GatewayScriptTests {
         #expect(try GatewayScript(json: JSONEncoder().encode(script)) == expected)
     }
 
-    @Test("keeps its delays to the nanosecond, written and read again", arguments: ["0.1", "1e-9", "46800.3", "86400"])
-    func delays(_ seconds: String) throws {
+    @Test(arguments: ["0.1", "1e-9", "46800.3", "86400"])
+    func `a script keeps its delays to the nanosecond when it is written and read again`(_ seconds: String) throws {
         let script = try GatewayScript(json: Array(#"{"errorDelaySeconds": \#(seconds)}"#.utf8))
         #expect(try GatewayScript(json: JSONEncoder().encode(script)) == script)
         #expect(script.errorDelay.components.attoseconds.isMultiple(of: 1_000_000_000))
     }
 
     @Test(
-        "is refused with the name of what is wrong",
         arguments: [
             (#"{"rulez": []}"#, "rulez"),
             (#"{"rules": [{"token": "aa"}]}"#, "'token'"),
@@ -83,7 +79,7 @@ struct GatewayScriptTests {
             (#"{"feedback": {"fault": "none"}}"#, "'fault' is one of neverCloses"),
         ]
     )
-    func refused(_ text: String, _ name: String) {
+    func `a faulty script is refused with the name of the fault`(_ text: String, _ name: String) {
         do {
             _ = try GatewayScript(json: Array(text.utf8))
             Issue.record("accepted")

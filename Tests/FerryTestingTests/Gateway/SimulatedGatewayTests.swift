@@ -4,10 +4,10 @@ internal import FerryTesting
 internal import NIOCore
 internal import Testing
 
-@Suite("The simulated gateway, over real TLS,", .timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)))
 struct SimulatedGatewayTests {
-    @Test("accepts notifications of all commands in silence, and answers an end with an end")
-    func accepts() async throws {
+    @Test
+    func `a gateway accepts notifications of all commands in silence, and answers an end with an end`() async throws {
         try await withGateway { fixture in
             let client = try await fixture.connect()
             client.send([0, 0, 1, 0xaa, 0, 2] + Array("{}".utf8))
@@ -28,8 +28,10 @@ struct SimulatedGatewayTests {
         }
     }
 
-    @Test("refuses a bad token, discards what follows, and ends in order", arguments: [0, 30])
-    func rejects(delay milliseconds: Int) async throws {
+    @Test(arguments: [0, 30])
+    func `a gateway refuses a bad token, discards later notifications, and ends in order`(delay milliseconds: Int)
+        async throws
+    {
         var script = GatewayScript(rules: [.reject([device(3)])])
         script.errorDelay = .milliseconds(milliseconds)
         try await withGateway(script) { fixture in
@@ -44,8 +46,7 @@ struct SimulatedGatewayTests {
         }
     }
 
-    @Test("gets its six bytes to a client that goes on writing")
-    func keepsWriting() async throws {
+    @Test func `six bytes of a gateway reach a client that goes on writing`() async throws {
         var script = GatewayScript(rules: [.reject([device(1)])])
         script.errorDelay = .milliseconds(20)
         try await withGateway(script) { fixture in
@@ -58,8 +59,7 @@ struct SimulatedGatewayTests {
         }
     }
 
-    @Test("refuses as documented where no rule says otherwise")
-    func strict() async throws {
+    @Test func `a gateway refuses as documented where no rule says otherwise`() async throws {
         var script = GatewayScript()
         script.payloadLimit = 10
         try await withGateway(script) { fixture in
@@ -84,8 +84,7 @@ struct SimulatedGatewayTests {
         }
     }
 
-    @Test("shuts down naming the last it accepted, once if so asked")
-    func shutDown() async throws {
+    @Test func `a gateway shuts down and names the last accepted notification, once on request`() async throws {
         try await withGateway(GatewayScript(rules: [.shutDown(after: 2, times: 1)])) { fixture in
             let first = try await fixture.connect()
             first.send(frames(1...4))
@@ -99,8 +98,7 @@ struct SimulatedGatewayTests {
         }
     }
 
-    @Test("resets a connection, and only the first, if so asked")
-    func reset() async throws {
+    @Test func `a gateway resets a connection, or only the first on request`() async throws {
         try await withGateway(GatewayScript(rules: [.end(by: .reset, after: 3, times: 1)])) { fixture in
             let first = try await fixture.connect()
             first.send(frames(1...5))
@@ -115,8 +113,7 @@ struct SimulatedGatewayTests {
         }
     }
 
-    @Test("closes without a word")
-    func close() async throws {
+    @Test func `a gateway closes without a response`() async throws {
         try await withGateway(GatewayScript(rules: [.end(by: .close, after: 1)])) { fixture in
             let client = try await fixture.connect()
             client.send(frames(1...3))
@@ -127,8 +124,7 @@ struct SimulatedGatewayTests {
         }
     }
 
-    @Test("stays open after an error response, if so asked, and accepts nothing more")
-    func keepsOpen() async throws {
+    @Test func `a gateway stays open after an error response on request, and accepts nothing more`() async throws {
         var script = GatewayScript(rules: [.reject([device(2)])])
         script.keepsOpen = true
         try await withGateway(script) { fixture in
@@ -142,8 +138,7 @@ struct SimulatedGatewayTests {
         }
     }
 
-    @Test("answers status 0 and goes on")
-    func noErrors() async throws {
+    @Test func `a gateway answers status 0 and goes on`() async throws {
         try await withGateway(GatewayScript(rules: [GatewayRule(at: 2, status: 0)])) { fixture in
             let client = try await fixture.connect()
             client.send(frames(1...4))
@@ -154,8 +149,7 @@ struct SimulatedGatewayTests {
         }
     }
 
-    @Test("says 0 for an identifier, half a response, or something else")
-    func badResponses() async throws {
+    @Test func `a gateway sends identifier 0, half a response, or other bytes`() async throws {
         let rules = [
             GatewayRule(prefix: [1], identifier: 0),
             GatewayRule(prefix: [2], length: 3),
@@ -170,8 +164,7 @@ struct SimulatedGatewayTests {
         }
     }
 
-    @Test("stops reading, and still stops")
-    func stopsReading() async throws {
+    @Test func `a gateway that no longer reads can still be stopped`() async throws {
         try await withGateway(GatewayScript(rules: [.end(by: .stopReading, after: 2)])) { fixture in
             let client = try await fixture.connect()
             client.send(frames(1...2))
@@ -183,8 +176,7 @@ struct SimulatedGatewayTests {
         }
     }
 
-    @Test("reads no faster than it is told")
-    func slowReader() async throws {
+    @Test func `a gateway reads no faster than its script says`() async throws {
         var script = GatewayScript()
         script.bytesPerSecond = 40_000
         try await withGateway(script) { fixture in
@@ -198,8 +190,7 @@ struct SimulatedGatewayTests {
         }
     }
 
-    @Test("refuses the client's certificate, or one that is missing")
-    func refusesClient() async throws {
+    @Test func `a gateway refuses the client's certificate, or a missing one`() async throws {
         var script = GatewayScript()
         script.handshake = .refuseClient
         for version in [TLSVersion.tls12, .tls13] {
@@ -233,8 +224,7 @@ struct SimulatedGatewayTests {
         }
     }
 
-    @Test("accepts and says nothing until it stops")
-    func silent() async throws {
+    @Test func `a gateway accepts in silence until it stops`() async throws {
         var script = GatewayScript()
         script.handshake = .silent
         try await withGateway(script) { fixture in
@@ -247,8 +237,7 @@ struct SimulatedGatewayTests {
         }
     }
 
-    @Test("stops with idle connections open, and once more")
-    func stops() async throws {
+    @Test func `a gateway stops with idle connections open, and can be stopped twice`() async throws {
         try await withGateway { fixture in
             let clients = try await [fixture.connect(), fixture.connect()]
             await fixture.gateway.stop()

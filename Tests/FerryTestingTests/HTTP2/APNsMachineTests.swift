@@ -5,10 +5,8 @@ internal import FerryTesting
 internal import NIOCore
 internal import Testing
 
-@Suite("The simulated APNs' machine")
 struct APNsMachineTests {
-    @Test("allows one stream until a request with a provider token was accepted")
-    func coldStart() throws {
+    @Test func `one stream is allowed until a request with a provider token was accepted`() throws {
         let key = try TestCredentials().providerTokenKey
         let rehearsal = try APNsRehearsal(HTTP2Script(), keys: [key])
         #expect(rehearsal.limits == [1])
@@ -23,8 +21,7 @@ struct APNsMachineTests {
         #expect(try APNsRehearsal(script).limits == [7])
     }
 
-    @Test("says how many streams a connection may have, and a client can keep to that")
-    func limit() throws {
+    @Test func `the machine announces the limit of streams, and a client can keep to it`() throws {
         var script = HTTP2Script.withoutTokens()
         script.maxConcurrentStreams = 2
         script.answerDelay = .seconds(1)
@@ -37,8 +34,7 @@ struct APNsMachineTests {
         #expect(rehearsal.counts.violations == 0)
     }
 
-    @Test("answers late if so asked, and accepts a request when its answer is due")
-    func answerDelay() throws {
+    @Test func `the machine answers late on request, and accepts a request when its answer is due`() throws {
         var script = HTTP2Script.withoutTokens()
         script.answerDelay = .seconds(1)
         let rehearsal = try APNsRehearsal(script)
@@ -56,8 +52,7 @@ struct APNsMachineTests {
         #expect(rehearsal.memory.requests.count == 2)
     }
 
-    @Test("does not accept what the client took back while its answer was due")
-    func withdrawn() throws {
+    @Test func `a request that the client withdrew before its answer is not accepted`() throws {
         var script = HTTP2Script.withoutTokens()
         script.answerDelay = .seconds(1)
         let rehearsal = try APNsRehearsal(script)
@@ -72,8 +67,8 @@ struct APNsMachineTests {
         #expect(rehearsal.memory.requests.count == 1)
     }
 
-    @Test("GOAWAY lets stand what it says, no more, and ends the connection", arguments: [true, false])
-    func goAwayAll(closes: Bool) throws {
+    @Test(arguments: [true, false])
+    func `GOAWAY keeps exactly the streams that it names, and ends the connection`(closes: Bool) throws {
         let rule = HTTP2Rule(after: 2, action: .goAway, reason: .shutdown, closes: closes)
         let rehearsal = try APNsRehearsal(.withoutTokens(rule))
         let streams = try (0..<4).map { _ in try rehearsal.send() }
@@ -86,8 +81,7 @@ struct APNsMachineTests {
         #expect(rehearsal.counts.goAways == 1)
     }
 
-    @Test("GOAWAY with the current stream as the last leaves the ones above it alone")
-    func goAwayCurrent() throws {
+    @Test func `GOAWAY with the current stream as the last does not touch the ones above it`() throws {
         let rules = [
             HTTP2Rule(after: 2, action: .goAway, lastStream: .current),
             HTTP2Rule(at: 2, action: .goAway, lastStream: .current),
@@ -104,8 +98,7 @@ struct APNsMachineTests {
         }
     }
 
-    @Test("GOAWAY with no stream: what is not answered yet was not processed")
-    func goAwayNone() throws {
+    @Test func `GOAWAY without a stream means that no unanswered request was processed`() throws {
         let rehearsal = try APNsRehearsal(.withoutTokens(HTTP2Rule(at: 3, action: .goAway, lastStream: .none)))
         let streams = try (0..<4).map { _ in try rehearsal.send() }
         try rehearsal.exchange()
@@ -117,8 +110,7 @@ struct APNsMachineTests {
         #expect(rehearsal.isOver)
     }
 
-    @Test("GOAWAY drops what its answer delay holds, or answers it, as it says")
-    func goAwayDelayed() throws {
+    @Test func `GOAWAY drops or answers the requests in its answer delay, as the script says`() throws {
         for last in [HTTP2Rule.LastStream.none, .all] {
             var script = HTTP2Script.withoutTokens(HTTP2Rule(at: 1, action: .goAway, lastStream: last))
             script.answerDelay = .seconds(1)
@@ -133,8 +125,7 @@ struct APNsMachineTests {
         }
     }
 
-    @Test("a GOAWAY every so many loses nothing and doubles nothing, whatever it lets stand")
-    func goAwayEvery() throws {
+    @Test func `a GOAWAY after every few requests loses nothing and doubles nothing, whatever it keeps`() throws {
         for last in [HTTP2Rule.LastStream.none, .current, .all] {
             let rules = HTTP2Rules(.withoutTokens(.goAway(every: 10, lastStream: last)))
             var open = (0..<95).map { self.format($0) }
@@ -158,8 +149,8 @@ struct APNsMachineTests {
         DeviceToken(unchecked: [UInt8(number >> 8), UInt8(number & 255)]).hex
     }
 
-    @Test("opens a window little by little that was used up, and then whole", arguments: [15, 0])
-    func slowWindow(piece: Int) throws {
+    @Test(arguments: [15, 0])
+    func `a used window is opened little by little, and then as a whole`(piece: Int) throws {
         let rule = HTTP2Rule(after: 0, action: .slowWindow, windowBytes: piece, hold: .seconds(3))
         let rehearsal = try APNsRehearsal(.withoutTokens(rule))
         // 546 bodies of 120 bytes leave 15 of the window's 65,535 bytes.
@@ -174,8 +165,7 @@ struct APNsMachineTests {
         #expect(rehearsal.memory.requests.count == 900)
     }
 
-    @Test("ends with a GOAWAY when the client breaks the protocol")
-    func violation() throws {
+    @Test func `the machine ends with a GOAWAY when the client breaks the protocol`() throws {
         var machine = try APNsMachine(rules: HTTP2Rules(.withoutTokens()))
         let now = Moment(monotonic: .uptimeNanoseconds(1), epochSeconds: 1)
         _ = machine.received(ByteBuffer(string: "GET / HTTP/1.1\r\n\r\n"), at: now)
@@ -188,8 +178,7 @@ struct APNsMachineTests {
         #expect(actions.isEmpty)
     }
 
-    @Test("finds the same requests however the bytes are cut")
-    func cut() throws {
+    @Test func `the machine finds the same requests wherever the bytes are cut`() throws {
         var client = try HTTP2Session(role: .client)
         var block = HeaderBlock()
         block.append(":method", "POST")
@@ -219,10 +208,11 @@ struct APNsMachineTests {
     }
 
     @Test(
-        "refuses what is beyond the limit of streams, and ends when the client knows the limit",
         arguments: [false, true]
     )
-    func beyondLimit(isKnown: Bool) throws {
+    func `a stream over the limit is refused, and the connection ends if the client knows the limit`(isKnown: Bool)
+        throws
+    {
         var script = HTTP2Script.withoutTokens()
         script.maxConcurrentStreams = 1
         var machine = try APNsMachine(rules: HTTP2Rules(script))
@@ -260,8 +250,7 @@ struct APNsMachineTests {
             + Self.frame(type: 0, flags: 1, stream: stream, Array("{}".utf8))
     }
 
-    @Test("ends when the client has")
-    func inputClosed() throws {
+    @Test func `the machine ends when the client has ended`() throws {
         let rehearsal = try APNsRehearsal()
         #expect(!rehearsal.isOver)
         rehearsal.machine.inputClosed()

@@ -5,12 +5,10 @@ internal import FerryTesting
 internal import NIOCore
 internal import Testing
 
-@Suite("What a simulated APNs asks of a request:")
 struct APNsRequestCheckTests {
     static let id = "eabeae54-14a8-11e5-b60b-1697f925ec7b"
 
-    @Test("a good one is accepted, with its apns-id")
-    func good() throws {
+    @Test func `a good request is accepted with its apns-id`() throws {
         let rehearsal = try APNsRehearsal()
         let told = try rehearsal.ask(
             token: "00FFaa",
@@ -37,8 +35,7 @@ struct APNsRequestCheckTests {
         #expect(rehearsal.counts.accepted == 1)
     }
 
-    @Test("one without an apns-id gets one, each another")
-    func makesIDs() throws {
+    @Test func `each request without an apns-id gets a different one`() throws {
         let rehearsal = try APNsRehearsal()
         let ids = try (0..<3).map { _ in try rehearsal.ask()?.fields["apns-id"] ?? "" }
         #expect(Set(ids).count == 3)
@@ -49,8 +46,8 @@ struct APNsRequestCheckTests {
         #expect(try APNsRehearsal(script).ask()?.fields["apns-unique-id"]?.count == 36)
     }
 
-    @Test("each fault has its status and its reason, and an apns-id", arguments: Refusal.all)
-    func faults(_ fault: Refusal) throws {
+    @Test(arguments: Refusal.all)
+    func `each fault has its status and its reason, and an apns-id`(_ fault: Refusal) throws {
         let rehearsal = try APNsRehearsal()
         let told = try rehearsal.ask(
             method: fault.method,
@@ -69,8 +66,7 @@ struct APNsRequestCheckTests {
         #expect(try rehearsal.ask()?.status == 200)
     }
 
-    @Test("the first of several faults is the answer, in the documented order")
-    func order() throws {
+    @Test func `the first of several faults in the documented order is the answer`() throws {
         let rehearsal = try APNsRehearsal()
         var fields: [APNsRehearsal.Field] = [
             ("apns-collapse-id", String(repeating: "c", count: 65)), ("apns-id", "1"), ("apns-expiration", "x"),
@@ -89,7 +85,6 @@ struct APNsRequestCheckTests {
     }
 
     @Test(
-        "every push type is accepted with its own topic",
         arguments: [
             ("alert", ""), ("background", ""), ("location", ".location-query"), ("voip", ".voip"),
             ("complication", ".complication"), ("complication", ""), ("fileprovider", ".pushkit.fileprovider"),
@@ -97,7 +92,7 @@ struct APNsRequestCheckTests {
             ("widgets", ".push-type.widgets"), ("controls", ".push-type.controls"),
         ]
     )
-    func pushTypes(type: String, suffix: String) throws {
+    func `every push type is accepted with its own topic`(type: String, suffix: String) throws {
         let rehearsal = try APNsRehearsal()
         for _ in 0..<2 {
             let told = try rehearsal.ask(
@@ -108,8 +103,7 @@ struct APNsRequestCheckTests {
         }
     }
 
-    @Test("voip may have 5120 bytes, by its push type or its topic; a script may say otherwise")
-    func limits() throws {
+    @Test func `voip may have 5120 bytes, by its push type or its topic, and a script may change the limits`() throws {
         let long = String(repeating: "x", count: 5120)
         let rehearsal = try APNsRehearsal()
         let voip: [APNsRehearsal.Field] = [("apns-push-type", "voip")]
@@ -127,8 +121,7 @@ struct APNsRequestCheckTests {
         #expect(try other.ask(body: String(repeating: "x", count: 10_001))?.status == 413)
     }
 
-    @Test("only the topics that the script names are allowed, with their suffixes")
-    func topics() throws {
+    @Test func `only the topics that the script names are allowed, with their suffixes`() throws {
         var script = HTTP2Script.withoutTokens()
         script.topics = ["com.example.ferry", "com.example.other"]
         let rehearsal = try APNsRehearsal(script)
@@ -138,8 +131,7 @@ struct APNsRequestCheckTests {
         #expect(try rehearsal.ask(topic: "com.example")?.reason == "TopicDisallowed")
     }
 
-    @Test("a certificate stands for its topics, and needs no token")
-    func certificate() throws {
+    @Test func `a certificate stands for its topics, and needs no token`() throws {
         let one = try APNsRehearsal(HTTP2Script(), certificateTopics: [APNsRehearsal.topic])
         #expect(one.limits == [1000])
         #expect(try one.ask(topic: nil)?.status == 200)
@@ -156,8 +148,7 @@ struct APNsRequestCheckTests {
         #expect(try two.ask(topic: "com.example.other")?.status == 200)
     }
 
-    @Test("without a certificate a provider token is needed, and its faults have their reasons")
-    func tokens() throws {
+    @Test func `without a certificate a provider token is needed, and each fault of it has its reason`() throws {
         let credentials = try TestCredentials()
         let key = credentials.providerTokenKey
         let rehearsal = try APNsRehearsal(HTTP2Script(), keys: [key])
@@ -172,8 +163,7 @@ struct APNsRequestCheckTests {
         #expect(try rehearsal.ask(fields: first)?.reason == "ExpiredProviderToken")
     }
 
-    @Test("tokens that change too often are refused, for as long as the script says")
-    func updates() throws {
+    @Test func `tokens that change too often are refused, for as long as the script says`() throws {
         let credentials = try TestCredentials()
         let key = credentials.providerTokenKey
         var script = HTTP2Script()

@@ -6,7 +6,6 @@ import Foundation
 internal import NIOCore
 internal import Testing
 
-@Suite("A rule of a simulated APNs")
 struct HTTP2RuleTests {
     static let bad = DeviceToken(unchecked: [0xba, 0xd0])
 
@@ -16,8 +15,7 @@ struct HTTP2RuleTests {
         return try APNsRehearsal(script)
     }
 
-    @Test("answers certain devices with a reason and its status, or a status and its reason")
-    func respond() throws {
+    @Test func `a rule answers certain devices with a reason or a status, and the other one follows`() throws {
         let rehearsal = try Self.rehearsal(
             .reject([Self.bad]),
             HTTP2Rule(prefix: [0x01], status: 410, timestamp: Date(timeIntervalSince1970: 0.017)),
@@ -46,8 +44,7 @@ struct HTTP2RuleTests {
         #expect(rehearsal.memory.requests.map(\.accepted.place) == [2, 10])
     }
 
-    @Test("holds at a place, after so many, each time so many more were accepted, and so often")
-    func occasions() throws {
+    @Test func `a rule applies at a position, after a number, after every so many, and a number of times`() throws {
         let rehearsal = try Self.rehearsal(
             HTTP2Rule(at: 2, reason: .badTopic),
             HTTP2Rule(after: 3, reason: .badPriority),
@@ -63,8 +60,7 @@ struct HTTP2RuleTests {
         #expect(rehearsal.counts.accepted == 12)
     }
 
-    @Test("ends a connection after so many refusals in a row, with or without a word")
-    func refused() throws {
+    @Test func `a rule ends a connection after several refusals in a row, with or without a GOAWAY`() throws {
         let script = [
             HTTP2Rule(prefix: [0xba], reason: .badDeviceToken), HTTP2Rule(prefix: [0x90], status: 410),
             HTTP2Rule(refused: 3, action: .goAway, lastStream: .current),
@@ -87,15 +83,13 @@ struct HTTP2RuleTests {
         #expect(rehearsal.isOver && rehearsal.goAways.isEmpty)
     }
 
-    @Test("is applied so often over all connections")
-    func shared() throws {
+    @Test func `a rule is applied as often over all connections as it says`() throws {
         let rules = HTTP2Rules(.withoutTokens(HTTP2Rule(at: 1, times: 2, status: 500)))
         let statuses = try (0..<3).map { _ in try APNsRehearsal(rules: rules).ask()?.status }
         #expect(statuses == [500, 500, 200])
     }
 
-    @Test("delays one answer, while others are given")
-    func delay() throws {
+    @Test func `a rule delays one answer while others are given`() throws {
         let rehearsal = try Self.rehearsal(HTTP2Rule(at: 1, status: 500, delay: .seconds(2)))
         let slow = try rehearsal.send()
         #expect(try rehearsal.ask()?.status == 200)
@@ -105,8 +99,7 @@ struct HTTP2RuleTests {
         #expect(rehearsal.told[slow]?.status == 500)
     }
 
-    @Test("refuses a stream")
-    func refuseStream() throws {
+    @Test func `a rule refuses a stream`() throws {
         let rehearsal = try Self.rehearsal(HTTP2Rule(prefix: [0xba], action: .refuseStream))
         let told = try rehearsal.ask(token: "bad0")
         #expect(told == Told(errorCode: HTTP2ErrorCode.refusedStream.rawValue))
@@ -115,8 +108,8 @@ struct HTTP2RuleTests {
         #expect(rehearsal.counts.unanswered == 1)
     }
 
-    @Test("resets a stream behind the fields of its answer", arguments: [nil, 500])
-    func resetAfterHeaders(status: Int?) throws {
+    @Test(arguments: [nil, 500])
+    func `a rule resets a stream after the fields of its answer`(status: Int?) throws {
         let rehearsal = try Self.rehearsal(HTTP2Rule(at: 1, action: .resetAfterHeaders, status: status))
         let told = try rehearsal.ask(token: "bad0")
         #expect(told?.status == status ?? 200)
@@ -126,8 +119,7 @@ struct HTTP2RuleTests {
         #expect(try rehearsal.ask()?.status == 200)
     }
 
-    @Test("never answers one, and goes on with the others")
-    func silence() throws {
+    @Test func `a rule leaves one request without an answer, and others are answered`() throws {
         let rehearsal = try Self.rehearsal(HTTP2Rule(at: 1, action: .silence))
         #expect(try rehearsal.ask() == nil)
         #expect(try rehearsal.ask()?.status == 200)
@@ -135,8 +127,7 @@ struct HTTP2RuleTests {
         #expect(rehearsal.memory.requests.map(\.accepted.place) == [2])
     }
 
-    @Test("answers before the body has come")
-    func earlyAnswer() throws {
+    @Test func `a rule answers before the body has come`() throws {
         let rehearsal = try Self.rehearsal(HTTP2Rule(prefix: [0xba], action: .earlyAnswer))
         // The body is longer than the window, so its end cannot be sent before the answer.
         let told = try rehearsal.ask(token: "bad0", body: String(repeating: "x", count: 100_000))
@@ -148,8 +139,7 @@ struct HTTP2RuleTests {
         #expect(try (0..<3).map { _ in try next.ask()?.status } == [200, 503, 200])
     }
 
-    @Test("shrinks and grows the limit of streams")
-    func settings() throws {
+    @Test func `a rule shrinks and grows the limit of streams`() throws {
         let rehearsal = try Self.rehearsal(
             HTTP2Rule(after: 1, action: .settings, maxConcurrentStreams: 1),
             HTTP2Rule(after: 2, action: .settings, maxConcurrentStreams: 50)
@@ -161,8 +151,10 @@ struct HTTP2RuleTests {
         #expect(rehearsal.limits == [1000, 1, 50])
     }
 
-    @Test("ends a connection, with what was accepted answered or not", arguments: [HTTP2Rule.Action.close, .reset])
-    func ends(action: HTTP2Rule.Action) throws {
+    @Test(arguments: [HTTP2Rule.Action.close, .reset])
+    func `a rule ends a connection, and accepted requests are answered or not as it says`(action: HTTP2Rule.Action)
+        throws
+    {
         let rehearsal = try Self.rehearsal(.end(by: action, after: 2))
         let streams = try (0..<4).map { _ in try rehearsal.send() }
         try rehearsal.exchange()
@@ -176,8 +168,7 @@ struct HTTP2RuleTests {
         #expect(rehearsal.goAways.isEmpty)
     }
 
-    @Test("stops reading, and answers no more")
-    func stopReading() throws {
+    @Test func `a rule stops the reading, and no more answers follow`() throws {
         let rehearsal = try Self.rehearsal(.end(by: .stopReading, after: 1))
         #expect(try rehearsal.ask() == nil)
         #expect(try rehearsal.ask() == nil)
@@ -186,8 +177,7 @@ struct HTTP2RuleTests {
         #expect(rehearsal.memory.requests.count == 1)
     }
 
-    @Test("of two for the same moment, the first counts")
-    func first() throws {
+    @Test func `the first of two rules for the same moment counts`() throws {
         let rehearsal = try Self.rehearsal(
             HTTP2Rule(prefix: [0xba], times: 1, status: 500),
             HTTP2Rule(prefix: [0xba], status: 503)

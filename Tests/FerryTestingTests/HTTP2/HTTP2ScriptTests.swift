@@ -3,16 +3,13 @@ internal import FerryTesting
 internal import Foundation
 internal import Testing
 
-@Suite("A script of HTTP/2")
 struct HTTP2ScriptTests {
-    @Test("needs no key at all, and stands in the gateway's under http2")
-    func empty() throws {
+    @Test func `a script of HTTP/2 needs no key, and is under http2 in the gateway's`() throws {
         #expect(try GatewayScript(json: Array("{}".utf8)).http2 == HTTP2Script())
         #expect(try GatewayScript(json: Array(#"{"http2":{}}"#.utf8)).http2 == HTTP2Script())
     }
 
-    @Test("has every key that is documented")
-    func everyKey() throws {
+    @Test func `a script of HTTP/2 has every documented key`() throws {
         let text = """
             {"http2": {
               "handshake": "silent", "maxConcurrentStreams": 7, "coldStart": false, "requiresToken": false,
@@ -72,7 +69,6 @@ struct HTTP2ScriptTests {
     }
 
     @Test(
-        "is refused with the name of what is wrong",
         arguments: [
             (#"{"rulez": []}"#, "'rulez'"),
             (#"{"payloadLimit": 0}"#, "payloadLimit"),
@@ -102,7 +98,7 @@ struct HTTP2ScriptTests {
             (#"{"rules": [{"status": 400}]}"#, "A rule says when it holds: by 'after', 'every' or 'refused' alone"),
         ]
     )
-    func refused(_ text: String, _ name: String) {
+    func `a faulty script is refused with the name of the fault`(_ text: String, _ name: String) {
         do {
             _ = try GatewayScript(json: Array(#"{"http2": \#(text)}"#.utf8))
             Issue.record("accepted")

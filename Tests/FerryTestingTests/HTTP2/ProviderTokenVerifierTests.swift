@@ -6,7 +6,6 @@ internal import Foundation
 internal import NIOCore
 internal import Testing
 
-@Suite("A verifier of provider tokens")
 struct ProviderTokenVerifierTests {
     static let now: UInt32 = 1_700_000_000
     let key: ES256Key
@@ -45,8 +44,10 @@ struct ProviderTokenVerifierTests {
         if case .refused(let reason) = verdict { reason } else { nil }
     }
 
-    @Test("takes a good token, also with other members, in other order, and with a Bearer in capitals")
-    mutating func good() throws {
+    @Test
+    mutating func `a good token is accepted, also with other members, in another order, and with Bearer in capitals`()
+        throws
+    {
         let value = try self.value()
         guard case .ok(let token) = self.verdict(value) else {
             Issue.record("refused")
@@ -64,8 +65,7 @@ struct ProviderTokenVerifierTests {
         #expect(self.refusal(self.verdict(value.replacing("bearer", with: "Bearer"))) == nil)
     }
 
-    @Test("takes a time with a fraction, as PyAPNs2 writes it")
-    mutating func fraction() throws {
+    @Test mutating func `a time with a fraction is accepted, because PyAPNs2 writes it`() throws {
         let value = try self.value(claims: #"{"iss":"FGHIJ67890","iat":1700000000.75}"#)
         guard case .ok(let token) = self.verdict(value) else {
             Issue.record("refused")
@@ -74,8 +74,8 @@ struct ProviderTokenVerifierTests {
         #expect(token.issuedAt == 1_700_000_000)
     }
 
-    @Test("takes a signature in DER form, as Pushy sends it, and no changed one")
-    mutating func signatureInDER() throws {
+    @Test
+    mutating func `a signature in DER form is accepted, because Pushy sends it, but a changed one is not`() throws {
         let value = try self.value()
         let parts = value.split(separator: ".").map(String.init)
         let raw = try #require(Base64URL.decode(Array(parts[2].utf8)[...]))
@@ -95,8 +95,7 @@ struct ProviderTokenVerifierTests {
         }
     }
 
-    @Test("looks at the age each time: an hour is good, a second more is not")
-    mutating func age() throws {
+    @Test mutating func `the age is checked each time, and a token is good for an hour but not a second more`() throws {
         let value = try self.value()
         for _ in 0..<2 {
             #expect(self.refusal(self.verdict(value, at: Self.now + 3600)) == nil)
@@ -114,16 +113,14 @@ struct ProviderTokenVerifierTests {
         }
     }
 
-    @Test("says that there is no token")
-    mutating func missing() {
+    @Test mutating func `a missing token is reported as missing`() {
         #expect(self.verifier.verify(nil, epochSeconds: Self.now) == .refused(.missingProviderToken))
         for value in ["", "bearer", "bearer ", "Basic YTpi", "eyJh.eyJp.c2ln"] {
             #expect(self.refusal(self.verdict(value)) == .missingProviderToken, "\(value)")
         }
     }
 
-    @Test("refuses what is malformed, signed by another key, or of unknown names")
-    mutating func invalid() throws {
+    @Test mutating func `a token is refused if it is malformed, signed by another key, or of unknown names`() throws {
         let good = try self.value()
         let parts = good.dropFirst("bearer ".count).split(separator: ".").map(String.init)
         let claims = #"{"iss":"FGHIJ67890","iat":1700000000}"#
@@ -163,8 +160,7 @@ struct ProviderTokenVerifierTests {
         #expect(self.refusal(self.verdict(good)) == nil)
     }
 
-    @Test("crashes at no change of a byte, and takes none")
-    mutating func changes() throws {
+    @Test mutating func `a token with a changed byte is never accepted, and never crashes the verifier`() throws {
         let good = Array(try self.value().utf8)
         for place in good.indices.dropFirst("bearer ".utf8.count) {
             for byte in [0, 0x2e, 0x41, 0x7f, 0xff] as [UInt8] where byte != good[place] {
@@ -182,8 +178,7 @@ struct ProviderTokenVerifierTests {
         }
     }
 
-    @Test("tells more tokens apart than it remembers")
-    mutating func manyTokens() throws {
+    @Test mutating func `the verifier distinguishes more tokens than it remembers`() throws {
         let values = try (0..<10).map { try self.value(claims: #"{"iss":"FGHIJ67890","iat":\#(1_700_000_000 + $0)}"#) }
         let first = values.map { self.verdict($0) }
         #expect(Set(first).count == 10)
@@ -191,7 +186,6 @@ struct ProviderTokenVerifierTests {
     }
 }
 
-@Suite("The provider tokens of a connection")
 struct ProviderTokenHistoryTests {
     private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
@@ -199,8 +193,7 @@ struct ProviderTokenHistoryTests {
         ProviderTokenVerifier.Token(keyID: key, teamID: "FGHIJ67890", issuedAt: 0, fingerprint: fingerprint)
     }
 
-    @Test("may change once, and once more 20 minutes later")
-    func updates() {
+    @Test func `the tokens of a connection may change once, and once more 20 minutes later`() {
         var history = ProviderTokenHistory()
         #expect(history.use(Self.token(1), now: Self.start) == nil)
         #expect(history.use(Self.token(1), now: Self.start) == nil)
@@ -211,8 +204,7 @@ struct ProviderTokenHistoryTests {
         #expect(history.use(Self.token(4), now: Self.start + .minutes(22)) == .tooManyProviderTokenUpdates)
     }
 
-    @Test("may change as often as a script lets them")
-    func interval() {
+    @Test func `the tokens of a connection may change as often as a script allows`() {
         var history = ProviderTokenHistory(updateInterval: .seconds(1))
         for second in 0..<10 {
             #expect(history.use(Self.token(second), now: Self.start + .seconds(Int64(second))) == nil)
@@ -220,8 +212,7 @@ struct ProviderTokenHistoryTests {
         #expect(history.use(Self.token(-1), now: Self.start + .milliseconds(9500)) == .tooManyProviderTokenUpdates)
     }
 
-    @Test("are all of one key")
-    func keys() {
+    @Test func `the tokens of a connection all have one key`() {
         var history = ProviderTokenHistory()
         #expect(history.use(Self.token(1), now: Self.start) == nil)
         let other = Self.token(2, key: "ZZZZZ12345")

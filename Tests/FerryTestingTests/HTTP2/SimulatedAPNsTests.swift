@@ -5,7 +5,7 @@ internal import Foundation
 internal import NIOCore
 internal import Testing
 
-@Suite("The simulated APNs, over real TLS,", .timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)))
 struct SimulatedAPNsTests {
     struct Fixture {
         var apns: SimulatedAPNs
@@ -44,8 +44,7 @@ struct SimulatedAPNsTests {
         await apns.stop()
     }
 
-    @Test("accepts what comes with a provider token or with a certificate, in either version of TLS")
-    func accepts() async throws {
+    @Test func `a request with a provider token or a certificate is accepted, in both versions of TLS`() async throws {
         for version in [TLSVersion.tls12, .tls13] {
             try await self.with(HTTP2Script(), configure: { $0.maximumTLSVersion = version }) { fixture in
                 let authorization = try fixture.authorization
@@ -71,8 +70,8 @@ struct SimulatedAPNsTests {
         }
     }
 
-    @Test("refuses certificates of another authority, and clients without one if one is required")
-    func certificates() async throws {
+    @Test
+    func `a certificate of another authority is refused, and so is a missing one if it is required`() async throws {
         let stranger = try TestCredentials().client
         try await self.with { fixture in
             let client = try await fixture.connect(as: stranger)
@@ -86,8 +85,7 @@ struct SimulatedAPNsTests {
         }
     }
 
-    @Test("speaks nothing but HTTP/2")
-    func protocols() async throws {
+    @Test func `the server speaks only HTTP/2`() async throws {
         try await self.with { fixture in
             let client = try await SocketClient.connect(
                 to: fixture.apns,
@@ -102,12 +100,11 @@ struct SimulatedAPNsTests {
     }
 
     @Test(
-        "loses nothing and doubles nothing over GOAWAYs, whatever they let stand",
         arguments: [
             HTTP2Rule.LastStream.none, .current, .all,
         ]
     )
-    func goAways(last: HTTP2Rule.LastStream) async throws {
+    func `GOAWAYs lose nothing and double nothing, whatever they keep`(last: HTTP2Rule.LastStream) async throws {
         try await self.with(.withoutTokens(.goAway(every: 100, lastStream: last))) { fixture in
             var open = (0..<950).map { SocketClient.Request(token: device($0).hex) }
             while !open.isEmpty {
@@ -123,8 +120,7 @@ struct SimulatedAPNsTests {
         }
     }
 
-    @Test("closes and resets connections")
-    func ends() async throws {
+    @Test func `the server closes and resets connections`() async throws {
         try await self.with(.withoutTokens(.end(by: .close, after: 3, times: 1))) { fixture in
             let client = try await fixture.connect()
             let told = try await client.ask((0..<5).map { .init(token: device($0).hex) })
@@ -142,8 +138,7 @@ struct SimulatedAPNsTests {
         }
     }
 
-    @Test("answers late, by a timer")
-    func delay() async throws {
+    @Test func `the server answers late, by a timer`() async throws {
         var script = HTTP2Script.withoutTokens(HTTP2Rule(at: 2, status: 500, delay: .milliseconds(20)))
         script.answerDelay = .milliseconds(10)
         try await self.with(script) { fixture in
@@ -153,8 +148,7 @@ struct SimulatedAPNsTests {
         }
     }
 
-    @Test("opens its window little by little, and nothing is lost")
-    func slowWindow() async throws {
+    @Test func `a window that opens little by little loses nothing`() async throws {
         let rule = HTTP2Rule(after: 0, action: .slowWindow, hold: .milliseconds(200))
         try await self.with(.withoutTokens(rule)) { fixture in
             let client = try await fixture.connect()
@@ -165,8 +159,7 @@ struct SimulatedAPNsTests {
         }
     }
 
-    @Test("keeps silent, and stops, with connections open")
-    func silent() async throws {
+    @Test func `the server keeps silent, and can be stopped with connections open`() async throws {
         try await self.with(.withoutTokens(.end(by: .stopReading, after: 1))) { fixture in
             let client = try await fixture.connect()
             async let told = client.ask([.init()])
@@ -176,8 +169,7 @@ struct SimulatedAPNsTests {
         }
     }
 
-    @Test("writes one file with what it and a gateway accepted")
-    func file() async throws {
+    @Test func `one file has the notifications that the server and a gateway accepted`() async throws {
         let path = temporaryPath()
         defer { try? FileManager.default.removeItem(atPath: path) }
         let recorder = try GatewayFileRecorder(path: path)

@@ -57,7 +57,7 @@ internal import Testing
         }
     }
 
-    @Test func `what passes is recorded, and replays against the gateway and the client`() async throws {
+    @Test func `the passing bytes are recorded, and replay against the gateway and the client`() async throws {
         try await withGateway(Self.rejectsTwo) { fixture in
             let recorded = try await Self.record(redacting: false, fixture)
             #expect(fixture.accepted == [1, 3])

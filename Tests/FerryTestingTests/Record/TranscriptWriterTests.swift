@@ -3,7 +3,7 @@ internal import Foundation
 internal import Testing
 
 @Suite struct TranscriptWriterTests {
-    @Test func `a connection of a number that no transcript has is not recorded, and what was before can be read`()
+    @Test func `a connection with too large a number is not recorded, and the ones before it can be read`()
         throws
     {
         let path = temporaryPath()

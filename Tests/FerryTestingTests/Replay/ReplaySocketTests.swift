@@ -185,7 +185,7 @@ internal import Testing
     }
 
     @Test(.timeLimit(.minutes(10)), arguments: [true, false])
-    func `what was sent last arrives whole, however much it is`(_ endsHere: Bool) async throws {
+    func `the last bytes arrive whole, however many they are`(_ endsHere: Bool) async throws {
         let part = [UInt8](repeating: 0, count: 256 << 10)
         var list = Transcript(service: .feedback, events: [Transcript.Event(.zero, .client, .open)])
         list.events += (0..<40).map { _ in Transcript.Event(.zero, .server, .bytes(part)) }

@@ -40,7 +40,7 @@ internal import Testing
         #expect(Set(both).count > 1)
     }
 
-    @Test func `what is no message becomes zeros`() throws {
+    @Test func `bytes that are not a message become zeros`() throws {
         let redacted = try Transcript(parsing: "ferry transcript 1\nservice: gateway\n0 1> bytes 07c0ffee\n").redacted()
         #expect(self.bytes(redacted, 0) == [0, 0, 0, 0])
     }

@@ -32,7 +32,7 @@ internal import Testing
         #expect(transcript.events[2].time == .milliseconds(50))
     }
 
-    @Test func `what is written is read again`() throws {
+    @Test func `a written transcript is read again`() throws {
         let transcript = try Transcript(parsing: Self.text)
         var again = try Transcript(parsing: transcript.text)
         for index in again.events.indices { again.events[index].line = transcript.events[index].line }
@@ -66,7 +66,7 @@ internal import Testing
             ("ferry transcript 1\nservice: gateway\n1 1> half-close\n1 1> bytes 00\n", 4, "has half-closed"),
         ]
     )
-    func `a text that is no transcript is refused with its line`(_ text: String, _ line: Int, _ reason: String) {
+    func `a text that is not a transcript is refused with its line`(_ text: String, _ line: Int, _ reason: String) {
         let error = #expect(throws: TranscriptError.self) { try Transcript(parsing: text) }
         #expect(error?.line == line)
         #expect(error?.description.contains(reason) == true)
@@ -78,7 +78,7 @@ internal import Testing
         #expect(error?.description.contains("c0ffee") == false)
     }
 
-    @Test func `a file that is no UTF-8 is refused`() {
+    @Test func `a file that is not UTF-8 is refused`() {
         let error = #expect(throws: TranscriptError.self) {
             try Transcript(parsing: Array("ferry transcript 1\n".utf8) + [0xff, 0xfe])
         }

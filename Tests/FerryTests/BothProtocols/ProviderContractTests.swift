@@ -84,7 +84,7 @@ struct ProviderContractTests {
     }
 
     @Test(arguments: TestedProtocol.allCases)
-    func `after a shutdown nothing is taken`(tested: TestedProtocol) async throws {
+    func `after a shutdown no notification is taken`(tested: TestedProtocol) async throws {
         try await tested.run { run in
             _ = await run.provider.shutDown(within: Harness.forever, proof: .silence)
             var batch = PushBatch()

@@ -5,7 +5,6 @@ import NIOPosix
 import Synchronization
 import Testing
 
-@Suite("Which address is tried when")
 struct AddressRaceTests {
     private static func at(_ milliseconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .milliseconds(milliseconds) }
 

@@ -5,7 +5,6 @@ import Testing
 
 @testable import Ferry
 
-@Suite("Bytes that a socket has and nobody read")
 struct UnreadBytesTests {
     @Test func `show when they have come, and not when they were read`() async throws {
         let group = MultiThreadedEventLoopGroup.singleton

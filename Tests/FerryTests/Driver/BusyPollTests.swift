@@ -3,8 +3,7 @@ import NIOCore
 import Testing
 
 @Suite struct BusyPollTests {
-    @Test("ends when there is something, or at the limit")
-    func ending() {
+    @Test func `a poll ends when there is something, or at the limit`() {
         var poll = BusyPoll()
         var looks = 0
         poll.wait(clock: { .uptimeNanoseconds(1) }) {
@@ -23,8 +22,7 @@ import Testing
         #expect(now >= start + BusyPoll.limit)
     }
 
-    @Test("is left out for longer each time that nothing came, and a success makes up for the last")
-    func pauses() {
+    @Test func `a poll is left out for longer after each one without success, and a success makes up for the last`() {
         var poll = BusyPoll()
         /// Returns the number of calls until one of them looks.
         func callsToNextLook(finds: Bool) -> Int {

@@ -6,7 +6,6 @@ import Testing
 
 @testable import FerryHTTP2World
 
-@Suite("HTTP/2 client: what answers lead to")
 struct HTTP2AnswerRuleTests {
     private func isRejected(_ outcome: Outcome?, _ reason: Reason) -> Bool {
         if case .rejected(let rejection) = outcome { rejection.reason == reason } else { false }

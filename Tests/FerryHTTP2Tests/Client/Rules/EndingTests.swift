@@ -6,7 +6,6 @@ import Testing
 
 @testable import FerryHTTP2World
 
-@Suite("HTTP/2 client: connections that end")
 struct HTTP2EndingTests {
     @Test func `what a GOAWAY excludes goes out again on the next connection, and the rest is waited for`() {
         let scenario = Scenario()

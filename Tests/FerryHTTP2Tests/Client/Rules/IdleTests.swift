@@ -7,7 +7,7 @@ import Testing
 @testable import FerryHTTP2World
 
 /// Paths that forget a quiet connection.
-@Suite("HTTP/2 client: idle connections") struct HTTP2IdleTests {
+struct HTTP2IdleTests {
     /// A client with one connection that was idle for `time`. Its path has forgotten it if `isSilent` is true.
     private func idle(
         _ time: TimeAmount = .seconds(31),
@@ -132,7 +132,7 @@ import Testing
 }
 
 /// Requests that wait for late answers.
-@Suite("HTTP/2 client: late answers") struct HTTP2LateAnswerTests {
+struct HTTP2LateAnswerTests {
     private func scenario() -> Scenario {
         let scenario = Scenario { $0.lateAnswerLimit = .seconds(300) }
         scenario.submit(1...3)

@@ -7,7 +7,7 @@ import Testing
 @testable import FerryHTTP2World
 
 /// Connections on which the peer does no work.
-@Suite("HTTP/2 client: useless connections") struct HTTP2UselessConnectionTests {
+struct HTTP2UselessConnectionTests {
     private func scenario(_ names: UInt32, _ configure: (inout HTTP2Options) -> Void = { _ in }) -> Scenario {
         let scenario = Scenario(configure)
         scenario.submit(1...names)

@@ -6,7 +6,6 @@ import Testing
 
 @testable import FerryHTTP2World
 
-@Suite("HTTP/2 client: how many requests are under way")
 struct HTTP2WindowTests {
     @Test func `with provider tokens one request goes first, and the others after its answer`() {
         let scenario = Scenario(usesTokens: true)
