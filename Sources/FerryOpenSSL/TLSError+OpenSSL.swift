@@ -15,7 +15,7 @@ extension TLSError {
         if code == .internalFailure, let cause = causes.first {
             let words = [cause.library, cause.reason, cause.data].filter { !$0.isEmpty }.joined(separator: ": ")
             let stem = description.hasSuffix(".") ? description.dropLast() : description[...]
-            sentence = "\(stem) (\(words.printable))\(fipsWords)."
+            sentence = "\(stem) (\(words.printable))\(self.fipsWords)."
         }
         return TLSError(code, sentence, causes: causes, file: file, line: line)
     }
@@ -36,14 +36,14 @@ extension TLSError {
     /// The error of a server that refused the client certificate and had selected none of the offered application
     /// protocols: with another certificate it would still be the wrong server. Nil for other errors.
     package var ofOtherProtocol: TLSError? {
-        guard lacksApplicationProtocol else { return nil }
+        guard self.lacksApplicationProtocol else { return nil }
         return TLSError(
             .noCommonApplicationProtocol,
             Self.noneSelected,
-            causes: causes,
-            alert: alert,
-            file: file,
-            line: line
+            causes: self.causes,
+            alert: self.alert,
+            file: self.file,
+            line: self.line
         )
     }
 }
@@ -60,31 +60,31 @@ struct ConnectionFailure {
     var entries: [ErrorQueue.Entry]
 
     func error(file: String = #fileID, line: Int = #line) -> TLSError {
-        let (code, description, alert) = classified()
-        var error = TLSError(code, description, causes: entries.map(\.cause), alert: alert, file: file, line: line)
-        let kind = ChainFault.Kind(result: Int32(truncatingIfNeeded: verifyResult))
+        let (code, description, alert) = self.classified()
+        var error = TLSError(code, description, causes: self.entries.map(\.cause), alert: alert, file: file, line: line)
+        let kind = ChainFault.Kind(result: Int32(truncatingIfNeeded: self.verifyResult))
         error.dependsOnTime = code == .untrustedPeer && (kind == .expired || kind == .notYetValid)
         return error
     }
 
     private func classified() -> (TLSError.Code, String, alert: String?) {
-        if let alert = entries.lazy.map({ CFerryOpenSSL_alert_number($0.reason) }).first(where: { $0 >= 0 }) {
+        if let alert = self.entries.lazy.map({ CFerryOpenSSL_alert_number($0.reason) }).first(where: { $0 >= 0 }) {
             let name = alertName(alert)
-            let (code, description) = classified(alert: alert, name: name)
+            let (code, description) = self.classified(alert: alert, name: name)
             return (code, description, name)
         }
-        if has(SSL_R_CERTIFICATE_VERIFY_FAILED) {
-            let (code, description) = classifiedVerification()
+        if self.has(SSL_R_CERTIFICATE_VERIFY_FAILED) {
+            let (code, description) = self.classifiedVerification()
             return (code, description, nil)
         }
-        if has(SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
+        if self.has(SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
             return (
                 .peerCertificateMissing,
                 "The client showed no certificate, and this listener requires one.", nil
             )
         }
-        if has(SSL_R_WRONG_VERSION_NUMBER, SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST, SSL_R_UNKNOWN_PROTOCOL),
-            !agreedOnCipher
+        if self.has(SSL_R_WRONG_VERSION_NUMBER, SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST, SSL_R_UNKNOWN_PROTOCOL),
+            !self.agreedOnCipher
         {
             return (
                 .notTLS,
@@ -92,42 +92,42 @@ struct ConnectionFailure {
             )
         }
         if let disagreement { return (.incompatiblePeer, disagreement.sentence, nil) }
-        if has(SSL_R_NO_APPLICATION_PROTOCOL) {
+        if self.has(SSL_R_NO_APPLICATION_PROTOCOL) {
             return (.noCommonApplicationProtocol, "The peer offers no application protocol (ALPN) that is served.", nil)
         }
-        if has(SSL_R_EE_KEY_TOO_SMALL, SSL_R_CA_KEY_TOO_SMALL, SSL_R_CA_MD_TOO_WEAK, SSL_R_DH_KEY_TOO_SMALL) {
+        if self.has(SSL_R_EE_KEY_TOO_SMALL, SSL_R_CA_KEY_TOO_SMALL, SSL_R_CA_MD_TOO_WEAK, SSL_R_DH_KEY_TOO_SMALL) {
             return (
                 .weakCredentials,
-                "The peer's certificate or key is too weak for the security level in force\(lastReason); it must be renewed, "
+                "The peer's certificate or key is too weak for the security level in force\(self.lastReason); it must be renewed, "
                     + "or this side must use \(Disagreement.advice).",
                 nil
             )
         }
         return (
             .protocolViolation,
-            "The peer's bytes break the TLS protocol or were changed on the way\(lastReason); nothing more can be read.",
+            "The peer's bytes break the TLS protocol or were changed on the way\(self.lastReason); nothing more can be read.",
             nil
         )
     }
 
     private func classified(alert: Int32, name: String) -> (TLSError.Code, String) {
-        if isClient, handshakeCompleted, !receivedApplicationData {
-            return (.certificateRejected, rejection(name))
+        if self.isClient, self.handshakeCompleted, !self.receivedApplicationData {
+            return (.certificateRejected, self.rejection(name))
         }
-        if !handshakeCompleted {
+        if !self.handshakeCompleted {
             switch alert {
             case SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
                 SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA, SSL_AD_ACCESS_DENIED,
                 SSL_AD_DECRYPT_ERROR, SSL_AD_CERTIFICATE_REQUIRED:
                 let text =
-                    isClient
-                    ? rejection(name)
+                    self.isClient
+                    ? self.rejection(name)
                     : "The client does not accept this server's certificate (alert \"\(name)\"); "
                         + "it must trust the CA and know the server by a name in the certificate."
-                return (isClient ? .certificateRejected : .alertReceived, text)
-            case SSL_AD_HANDSHAKE_FAILURE where isClient && agreedOnCipher:
+                return (self.isClient ? .certificateRejected : .alertReceived, text)
+            case SSL_AD_HANDSHAKE_FAILURE where self.isClient && self.agreedOnCipher:
                 // Up to TLS 1.2, no alert fits a missing client certificate better.
-                return (.certificateRejected, rejection(name))
+                return (.certificateRejected, self.rejection(name))
             case SSL_AD_PROTOCOL_VERSION:
                 return (.incompatiblePeer, Disagreement.version.sentence(alert: name))
             case SSL_AD_INSUFFICIENT_SECURITY, SSL_AD_HANDSHAKE_FAILURE:
@@ -147,8 +147,8 @@ struct ConnectionFailure {
     }
 
     private func classifiedVerification() -> (TLSError.Code, String) {
-        let result = Int32(truncatingIfNeeded: verifyResult)
-        let reason = String(cString: X509_verify_cert_error_string(verifyResult))
+        let result = Int32(truncatingIfNeeded: self.verifyResult)
+        let reason = String(cString: X509_verify_cert_error_string(self.verifyResult))
         if [X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH].contains(result) {
             return (
                 .peerNameMismatch,
@@ -156,7 +156,7 @@ struct ConnectionFailure {
                     + "or set the server name."
             )
         }
-        return (.untrustedPeer, distrust(ChainFault.Kind(result: result), reason))
+        return (.untrustedPeer, self.distrust(ChainFault.Kind(result: result), reason))
     }
 
     /// Returns a sentence on why the peer's certificates are not trusted. OpenSSL does not tell here which certificate
@@ -174,13 +174,13 @@ struct ConnectionFailure {
                 + "P-256, and SHA-256, or \(Disagreement.advice)."
         case .pathTooLong:
             "The peer's chain has more authorities than one of them permits (\(reason)); its certificate must come from "
-                + "an authority that may issue for \(isClient ? "servers" : "clients") directly."
+                + "an authority that may issue for \(self.isClient ? "servers" : "clients") directly."
         case .nameConstraint:
             "An authority in the peer's chain may not vouch for the name in its certificate (\(reason)); the certificate "
                 + "must come from an authority without that name constraint."
         case .wrongPurpose:
             "The peer's certificate, or one behind it, is made for another purpose (\(reason)); it needs the extended key "
-                + "usage \(isClient ? "serverAuth" : "clientAuth")."
+                + "usage \(self.isClient ? "serverAuth" : "clientAuth")."
         case .notAnAuthority:
             "The peer's certificate was issued with a certificate that is no authority (\(reason)); it must come from one."
         case .other:
@@ -192,7 +192,7 @@ struct ConnectionFailure {
 
     /// The setting on which the two sides did not agree; nil if something else failed.
     private var disagreement: Disagreement? {
-        if has(
+        if self.has(
             SSL_R_UNSUPPORTED_PROTOCOL,
             SSL_R_NO_PROTOCOLS_AVAILABLE,
             SSL_R_VERSION_TOO_LOW,
@@ -200,7 +200,7 @@ struct ConnectionFailure {
         ) {
             return .version
         }
-        if has(
+        if self.has(
             SSL_R_NO_SHARED_CIPHER,
             SSL_R_NO_CIPHERS_AVAILABLE,
             SSL_R_WRONG_CIPHER_RETURNED,
@@ -208,7 +208,7 @@ struct ConnectionFailure {
         ) {
             return .cipherSuite
         }
-        if has(
+        if self.has(
             SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM,
             SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS,
             SSL_R_WRONG_SIGNATURE_TYPE,
@@ -216,15 +216,15 @@ struct ConnectionFailure {
         ) {
             return .signatureAlgorithm
         }
-        return has(SSL_R_UNSAFE_LEGACY_RENEGOTIATION_DISABLED) ? .secureRenegotiation : nil
+        return self.has(SSL_R_UNSAFE_LEGACY_RENEGOTIATION_DISABLED) ? .secureRenegotiation : nil
     }
 
     private var lastReason: String {
-        entries.last.map { " (\($0.cause.reason))" } ?? ""
+        self.entries.last.map { " (\($0.cause.reason))" } ?? ""
     }
 
     private func has(_ reasons: Int32...) -> Bool {
-        entries.contains { $0.library == ERR_LIB_SSL && reasons.contains($0.reason) }
+        self.entries.contains { $0.library == ERR_LIB_SSL && reasons.contains($0.reason) }
     }
 }
 

@@ -54,11 +54,11 @@ public struct TLSError: Error, Sendable, CustomStringConvertible, CustomDebugStr
 
     /// The description with the code, OpenSSL's causes and the place in the source.
     public var debugDescription: String {
-        let details = causes.map { cause in
+        let details = self.causes.map { cause in
             [cause.library, cause.reason, cause.data].filter { !$0.isEmpty }.joined(separator: ": ")
         }
         let suffix = details.isEmpty ? "" : " [\(details.joined(separator: "; "))]"
-        return "TLSError.\(code): \(description)\(suffix) (\(file):\(line))"
+        return "TLSError.\(self.code): \(self.description)\(suffix) (\(self.file):\(self.line))"
     }
 }
 
@@ -78,7 +78,7 @@ extension TLSError {
         private let kind: Kind
 
         /// The name of the kind, such as "wrongPassphrase".
-        public var description: String { kind.rawValue }
+        public var description: String { self.kind.rawValue }
 
         // MARK: Credentials
 

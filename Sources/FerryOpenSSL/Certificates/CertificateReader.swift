@@ -11,27 +11,27 @@ struct CertificateReader {
         self.certificate = certificate
     }
 
-    var subject: String { text(of: X509_get_subject_name(certificate)) }
-    var issuer: String { text(of: X509_get_issuer_name(certificate)) }
-    var commonName: String? { subjectEntry(NID_commonName) }
-    var userID: String? { subjectEntry(NID_userId) }
+    var subject: String { self.text(of: X509_get_subject_name(self.certificate)) }
+    var issuer: String { self.text(of: X509_get_issuer_name(self.certificate)) }
+    var commonName: String? { self.subjectEntry(NID_commonName) }
+    var userID: String? { self.subjectEntry(NID_userId) }
     /// Seconds since 1970.
-    var notBefore: Int? { Self.seconds(X509_get0_notBefore(certificate)) }
+    var notBefore: Int? { Self.seconds(X509_get0_notBefore(self.certificate)) }
     /// Seconds since 1970.
-    var notAfter: Int? { Self.seconds(X509_get0_notAfter(certificate)) }
+    var notAfter: Int? { Self.seconds(X509_get0_notAfter(self.certificate)) }
 
     var isSelfSigned: Bool {
         defer { ErrorQueue.clear() }
-        return X509_self_signed(certificate, 1) == 1
+        return X509_self_signed(self.certificate, 1) == 1
     }
 
     var isForClients: Bool {
         defer { ErrorQueue.clear() }
-        return X509_check_purpose(certificate, X509_PURPOSE_SSL_CLIENT, 0) == 1
+        return X509_check_purpose(self.certificate, X509_PURPOSE_SSL_CLIENT, 0) == 1
     }
 
     var keyKind: String {
-        guard let key = X509_get0_pubkey(certificate) else {
+        guard let key = X509_get0_pubkey(self.certificate) else {
             ErrorQueue.clear()
             return "unknown"
         }
@@ -42,7 +42,7 @@ struct CertificateReader {
     var fingerprint: [UInt8] {
         [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { storage, count in
             var length: UInt32 = 0
-            if X509_digest(certificate, EVP_sha256(), storage.baseAddress, &length) == 1 { count = Int(length) }
+            if X509_digest(self.certificate, EVP_sha256(), storage.baseAddress, &length) == 1 { count = Int(length) }
         }
     }
 
@@ -50,10 +50,10 @@ struct CertificateReader {
         var dns: [String] = []
         var ip: [String] = []
         // GeneralName: dNSName is [2] IA5String, iPAddress is [7] OCTET STRING (RFC 5280 section 4.2.1.6).
-        for element in DERReader.elements(ofSequence: extensionValue(oid: "2.5.29.17") ?? []) {
+        for element in DERReader.elements(ofSequence: self.extensionValue(oid: "2.5.29.17") ?? []) {
             switch element.tag {
             case 0x82: dns.append(String(decoding: element.contents, as: UTF8.self).printable)
-            case 0x87: ip.append(addressText(element.contents))
+            case 0x87: ip.append(self.addressText(element.contents))
             default: break
             }
         }
@@ -64,13 +64,13 @@ struct CertificateReader {
     func extensionValue(oid: String) -> [UInt8]? {
         ErrorQueue.clear()
         guard let object = OwnedObject(OBJ_txt2obj(oid, 1)) else { return nil }
-        let index = X509_get_ext_by_OBJ(certificate, object.pointer, -1)
-        guard index >= 0, let data = X509_EXTENSION_get_data(X509_get_ext(certificate, index)) else { return nil }
-        return bytes(of: data)
+        let index = X509_get_ext_by_OBJ(self.certificate, object.pointer, -1)
+        guard index >= 0, let data = X509_EXTENSION_get_data(X509_get_ext(self.certificate, index)) else { return nil }
+        return self.bytes(of: data)
     }
 
     private func subjectEntry(_ nid: Int32) -> String? {
-        guard let name = X509_get_subject_name(certificate) else { return nil }
+        guard let name = X509_get_subject_name(self.certificate) else { return nil }
         let index = X509_NAME_get_index_by_NID(name, nid, -1)
         guard index >= 0, let value = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, index)) else { return nil }
         var utf8: UnsafeMutablePointer<UInt8>?

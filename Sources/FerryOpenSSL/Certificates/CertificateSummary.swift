@@ -75,35 +75,35 @@ public struct CertificateSummary: Sendable, Hashable {
         guard let notBefore = reader.notBefore, let notAfter = reader.notAfter else {
             throw TLSError(.malformed, "The certificate has no readable period of validity.")
         }
-        subject = reader.subject
-        issuer = reader.issuer
-        commonName = reader.commonName
-        userID = reader.userID
-        (dnsNames, ipAddresses) = reader.alternativeNames
+        self.subject = reader.subject
+        self.issuer = reader.issuer
+        self.commonName = reader.commonName
+        self.userID = reader.userID
+        (self.dnsNames, self.ipAddresses) = reader.alternativeNames
         self.notBefore = Date(timeIntervalSince1970: Double(notBefore))
         self.notAfter = Date(timeIntervalSince1970: Double(notAfter))
-        keyKind = reader.keyKind
-        fingerprint = reader.fingerprint
-        isSelfSigned = reader.isSelfSigned
-        isForClients = reader.isForClients
+        self.keyKind = reader.keyKind
+        self.fingerprint = reader.fingerprint
+        self.isSelfSigned = reader.isSelfSigned
+        self.isForClients = reader.isForClients
         var extensions: [ApplePushExtension: [UInt8]] = [:]
         for kind in ApplePushExtension.allCases {
             extensions[kind] = reader.extensionValue(oid: kind.rawValue)
         }
-        pushExtensions = ApplePushExtension.allCases.filter { extensions[$0] != nil }.map(\.rawValue)
+        self.pushExtensions = ApplePushExtension.allCases.filter { extensions[$0] != nil }.map(\.rawValue)
         var environments: Set<Environment> = []
         if extensions[.sandbox] != nil { environments.insert(.sandbox) }
         if extensions[.production] != nil { environments.insert(.production) }
         self.environments = environments
         let listed = extensions[.topics].map(appleTopics) ?? []
-        let single = userID.map { [Topic(name: $0, kinds: [])] } ?? []
-        topics = listed.isEmpty ? single : listed
+        let single = self.userID.map { [Topic(name: $0, kinds: [])] } ?? []
+        self.topics = listed.isEmpty ? single : listed
     }
 
     /// ``fingerprint`` as 64 lower-case hexadecimal digits.
     public var fingerprintHex: String {
         let digits = Array("0123456789abcdef".utf8)
-        let text = fingerprint.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+        let text = self.fingerprint.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
         return String(decoding: text, as: UTF8.self)
     }
 }

@@ -6,23 +6,23 @@ struct DERReader {
         var tag: UInt8
         var contents: ArraySlice<UInt8>
 
-        var isSequence: Bool { tag == 0x30 }
+        var isSequence: Bool { self.tag == 0x30 }
 
         /// The text of a UTF8String, PrintableString or IA5String, printable.
         var text: String? {
-            [0x0C, 0x13, 0x16].contains(tag) ? String(validating: contents, as: UTF8.self)?.printable : nil
+            [0x0C, 0x13, 0x16].contains(self.tag) ? String(validating: self.contents, as: UTF8.self)?.printable : nil
         }
     }
 
     private var rest: ArraySlice<UInt8>
 
     init(_ bytes: ArraySlice<UInt8>) {
-        rest = bytes
+        self.rest = bytes
     }
 
     /// Returns the next element; nil at the end, and if the bytes are not DER.
     mutating func next() -> Element? {
-        var cursor = rest
+        var cursor = self.rest
         guard let tag = cursor.popFirst(), tag & 0x1F != 0x1F, let first = cursor.popFirst() else { return nil }
         var length = Int(first)
         if first >= 0x80 {
@@ -35,7 +35,7 @@ struct DERReader {
             }
         }
         guard length <= cursor.count else { return nil }
-        rest = cursor.dropFirst(length)
+        self.rest = cursor.dropFirst(length)
         return Element(tag: tag, contents: cursor.prefix(length))
     }
 
@@ -43,7 +43,7 @@ struct DERReader {
     static func elements(ofSequence bytes: [UInt8]) -> [Element] {
         var outer = DERReader(bytes[...])
         guard let sequence = outer.next(), sequence.isSequence else { return [] }
-        return elements(sequence.contents)
+        return self.elements(sequence.contents)
     }
 
     static func elements(_ bytes: ArraySlice<UInt8>) -> [Element] {

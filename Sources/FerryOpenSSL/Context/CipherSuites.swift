@@ -17,11 +17,11 @@ struct CipherSuites {
             let isEphemeral = [NID_kx_ecdhe, NID_kx_dhe].contains(SSL_CIPHER_get_kx_nid(cipher))
             self.name = name
             // The suites of TLS 1.3 have the numbers 0x13.. (RFC 8446 section B.4).
-            isOfTLS13 = SSL_CIPHER_get_protocol_id(cipher) >> 8 == 0x13
-            isAllowedByHTTP2 = isOfTLS13 || isEphemeral && SSL_CIPHER_is_aead(cipher) == 1
-            isFast =
+            self.isOfTLS13 = SSL_CIPHER_get_protocol_id(cipher) >> 8 == 0x13
+            self.isAllowedByHTTP2 = self.isOfTLS13 || isEphemeral && SSL_CIPHER_is_aead(cipher) == 1
+            self.isFast =
                 SSL_CIPHER_get_cipher_nid(cipher) == NID_aes_128_gcm
-                && (isOfTLS13 || SSL_CIPHER_get_kx_nid(cipher) == NID_kx_ecdhe)
+                && (self.isOfTLS13 || SSL_CIPHER_get_kx_nid(cipher) == NID_kx_ecdhe)
         }
     }
 
@@ -33,21 +33,21 @@ struct CipherSuites {
     /// Reads the suites that OpenSSL put into a new context, by the system's policy.
     private init(of context: borrowing OwnedContext) {
         let pointer = context.pointer
-        suites = (0..<CFerryOpenSSL_cipher_count(pointer)).compactMap { Suite(CFerryOpenSSL_cipher(pointer, $0)) }
+        self.suites = (0..<CFerryOpenSSL_cipher_count(pointer)).compactMap { Suite(CFerryOpenSSL_cipher(pointer, $0)) }
     }
 
     /// The suites in Ferry's order. The peer may choose by this order.
     private var ordered: [Suite] {
-        suites.filter(\.isFast)
-            + suites.filter { !$0.isFast && $0.isAllowedByHTTP2 }
-            + suites.filter { !$0.isFast && !$0.isAllowedByHTTP2 }
+        self.suites.filter(\.isFast)
+            + self.suites.filter { !$0.isFast && $0.isAllowedByHTTP2 }
+            + self.suites.filter { !$0.isFast && !$0.isAllowedByHTTP2 }
     }
 
     /// Puts the suites of a new context in order. The legacy profile gets all suites.
     static func install(_ profile: TLSProfile, in context: borrowing OwnedContext) throws(TLSError) {
         ErrorQueue.clear()
-        guard profile == .modern || SSL_CTX_set_cipher_list(context.pointer, everything) == 1 else {
-            throw refused()
+        guard profile == .modern || SSL_CTX_set_cipher_list(context.pointer, self.everything) == 1 else {
+            throw self.refused()
         }
         let ordered = CipherSuites(of: context).ordered
         let tls13 = ordered.filter(\.isOfTLS13).map(\.name).joined(separator: ":")
@@ -56,7 +56,7 @@ struct CipherSuites {
             // A policy may leave only suites of TLS 1.3.
             older.isEmpty || SSL_CTX_set_cipher_list(context.pointer, older) == 1,
             SSL_CTX_set_ciphersuites(context.pointer, tls13) == 1
-        else { throw refused() }
+        else { throw self.refused() }
     }
 
     private static func refused(file: String = #fileID, line: Int = #line) -> TLSError {

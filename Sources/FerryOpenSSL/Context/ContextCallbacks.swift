@@ -37,8 +37,8 @@ final class ContextCallbacks: Sendable {
 
     func install(in context: borrowing OwnedContext) {
         let pointer = Unmanaged.passUnretained(self).toOpaque()
-        if acceptsPeer != nil { SSL_CTX_set_cert_verify_callback(context.pointer, verifyPeer, pointer) }
-        if !applicationProtocols.isEmpty { SSL_CTX_set_alpn_select_cb(context.pointer, selectProtocol, pointer) }
+        if self.acceptsPeer != nil { SSL_CTX_set_cert_verify_callback(context.pointer, verifyPeer, pointer) }
+        if !self.applicationProtocols.isEmpty { SSL_CTX_set_alpn_select_cb(context.pointer, selectProtocol, pointer) }
     }
 
     /// Returns the `X509_V_` result of the peer's verification to keep; nil if the peer is refused.
@@ -59,7 +59,7 @@ final class ContextCallbacks: Sendable {
 
     /// Returns the first of our protocols that the client offers, as a range of the client's list.
     fileprivate func select(from offered: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
-        var ours = applicationProtocols[...]
+        var ours = self.applicationProtocols[...]
         while let length = ours.first {
             let name = ours.dropFirst().prefix(Int(length))
             var cursor = 0

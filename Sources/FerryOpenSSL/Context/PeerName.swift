@@ -15,10 +15,10 @@ package struct PeerName: Sendable, Hashable {
         var name = text
         if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
         if Self.isAddress(name) {
-            kind = .address(name)
+            self.kind = .address(name)
         } else {
             // No certificate has the final dot of a fully qualified name.
-            kind = .host(name.hasSuffix(".") ? String(name.dropLast()) : name)
+            self.kind = .host(name.hasSuffix(".") ? String(name.dropLast()) : name)
         }
     }
 
@@ -33,7 +33,7 @@ package struct PeerName: Sendable, Hashable {
     func matches(_ certificate: OpaquePointer) -> Bool {
         defer { ErrorQueue.clear() }
         let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
-        return switch kind {
+        return switch self.kind {
         case .host(let name): X509_check_host(certificate, name, name.utf8.count, flags, nil) == 1
         case .address(let address): X509_check_ip_asc(certificate, address, 0) == 1
         }
@@ -44,12 +44,12 @@ package struct PeerName: Sendable, Hashable {
     /// - Throws: `invalidConfiguration` for a text that cannot be a host name.
     func install(in ssl: OpaquePointer, verify: Bool) throws(TLSError) {
         // OpenSSL takes an empty name for "any name", and a leading dot for "any name below".
-        if case .host(let name) = kind, name.isEmpty || name.hasPrefix(".") || name.utf8.contains(0) {
+        if case .host(let name) = self.kind, name.isEmpty || name.hasPrefix(".") || name.utf8.contains(0) {
             throw TLSError(.invalidConfiguration, "The server name is neither a host name nor an IP address.")
         }
         ErrorQueue.clear()
         let isAccepted =
-            switch kind {
+            switch self.kind {
             case .host(let name):
                 CFerryOpenSSL_SSL_set_host_name(ssl, name) == 1 && (!verify || SSL_set1_host(ssl, name) == 1)
             case .address(let address):

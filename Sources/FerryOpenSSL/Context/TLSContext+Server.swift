@@ -26,7 +26,7 @@ extension TLSContext {
         ) {
             self.identity = identity
             self.profile = profile
-            versions = min(profile.minimum, maximum)...maximum
+            self.versions = min(profile.minimum, maximum)...maximum
             self.clientCertificates = clientCertificates
             self.applicationProtocols = applicationProtocols
         }

@@ -68,9 +68,9 @@ package final class TLSContext: @unchecked Sendable {
 
     private init(client: Client, verifiesPeer: Bool) throws(TLSError) {
         let handle = try Self.makeHandle(TLS_client_method(), client.profile, versions: client.versions)
-        role = .client
-        callbacks = ContextCallbacks(acceptsPeer: nil, applicationProtocols: [])
-        requiresApplicationProtocol = !client.applicationProtocols.isEmpty
+        self.role = .client
+        self.callbacks = ContextCallbacks(acceptsPeer: nil, applicationProtocols: [])
+        self.requiresApplicationProtocol = !client.applicationProtocols.isEmpty
         self.verifiesPeer = verifiesPeer
         if verifiesPeer { try client.trustRoots.install(in: handle) }
         SSL_CTX_set_verify(handle.pointer, verifiesPeer ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nil)
@@ -95,10 +95,10 @@ package final class TLSContext: @unchecked Sendable {
         // A gateway has many idle connections, so it frees their buffers. A client has few, and would allocate again
         // for each record.
         _ = CFerryOpenSSL_SSL_CTX_set_mode(handle.pointer, Int(SSL_MODE_RELEASE_BUFFERS))
-        role = .server
-        verifiesPeer = server.clientCertificates.asksForCertificate
-        requiresApplicationProtocol = false
-        callbacks = ContextCallbacks(
+        self.role = .server
+        self.verifiesPeer = server.clientCertificates.asksForCertificate
+        self.requiresApplicationProtocol = false
+        self.callbacks = ContextCallbacks(
             acceptsPeer: server.clientCertificates.acceptance,
             applicationProtocols: try ContextCallbacks.encode(server.applicationProtocols)
         )
@@ -108,7 +108,7 @@ package final class TLSContext: @unchecked Sendable {
         }
         try Self.install(server.identity, in: handle)
         try server.clientCertificates.install(in: handle)
-        callbacks.install(in: handle)
+        self.callbacks.install(in: handle)
         DoctorMark.look(in: handle)
         self.handle = handle
     }
@@ -127,7 +127,7 @@ package final class TLSContext: @unchecked Sendable {
         var versions = versions
         switch profile {
         case .modern:
-            versions = try permitted(versions, in: handle)
+            versions = try self.permitted(versions, in: handle)
         case .legacy:
             SSL_CTX_set_options(handle.pointer, CFerryOpenSSL_legacy_options())
             SSL_CTX_set_security_level(handle.pointer, 0)

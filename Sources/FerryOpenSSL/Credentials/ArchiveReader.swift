@@ -15,20 +15,20 @@ struct ArchiveReader {
     func read(_ bytes: [UInt8]) throws(Failure) -> PKCS12.Contents {
         ErrorQueue.clear()
         guard let file = OwnedPKCS12(decodedDER(bytes) { d2i_PKCS12(nil, $0, $1) }) else {
-            throw .fault(.openSSL(.malformed, "\(source) is not a PKCS#12 file, or it is damaged."))
+            throw .fault(.openSSL(.malformed, "\(self.source) is not a PKCS#12 file, or it is damaged."))
         }
         let hasMAC = PKCS12_mac_present(file.pointer) == 1
         // An empty passphrase has two encodings, and both are in use.
-        let encoding = passphrase.isEmpty && verifies(nil, file.pointer) ? nil : passphrase
-        if hasMAC, !verifies(encoding, file.pointer) {
+        let encoding = self.passphrase.isEmpty && self.verifies(nil, file.pointer) ? nil : self.passphrase
+        if hasMAC, !self.verifies(encoding, file.pointer) {
             let entries = ErrorQueue.drain()
-            throw entries.haveUnsupported ? .unsupported(entries.map(\.cause)) : .fault(wrongPassphrase)
+            throw entries.haveUnsupported ? .unsupported(entries.map(\.cause)) : .fault(self.wrongPassphrase)
         }
         guard let certificates = OwnedCertificateStack(CFerryOpenSSL_sk_X509_new()) else {
             throw .fault(.openSSL(.internalFailure, "OpenSSL has no memory for a certificate."))
         }
         var found = Found()
-        guard collect(from: file.pointer, encoding, &found, certificates) else {
+        guard self.collect(from: file.pointer, encoding, &found, certificates) else {
             let entries = ErrorQueue.drain()
             if entries.haveUnsupported { throw .unsupported(entries.map(\.cause)) }
             // Without a MAC, a wrong passphrase shows only at the decryption.
@@ -36,18 +36,18 @@ struct ArchiveReader {
                 hasMAC
                     ? TLSError(
                         .malformed,
-                        "\(source) is damaged: its passphrase is right, and its parts cannot be read."
+                        "\(self.source) is damaged: its passphrase is right, and its parts cannot be read."
                     )
-                    : wrongPassphrase
+                    : self.wrongPassphrase
             )
         }
         ErrorQueue.clear()
-        guard Set(found.keys).count < 2 else { throw .fault(KeyDescription.several(found.keys, in: source)) }
+        guard Set(found.keys).count < 2 else { throw .fault(KeyDescription.several(found.keys, in: self.source)) }
         guard let key = found.first.take() else {
-            throw .fault(TLSError(.noPrivateKey, "\(source) holds no private key."))
+            throw .fault(TLSError(.noPrivateKey, "\(self.source) holds no private key."))
         }
         guard certificates.count > 0 else {
-            throw .fault(TLSError(.noCertificate, "\(source) holds no certificate."))
+            throw .fault(TLSError(.noCertificate, "\(self.source) holds no certificate."))
         }
         return PKCS12.Contents(key: key, certificates: certificates)
     }
@@ -59,7 +59,7 @@ struct ArchiveReader {
         case .unsupported(let causes):
             TLSError(
                 .legacyAlgorithm,
-                "\(source) is protected with algorithms that neither OpenSSL's default nor its legacy provider knows; "
+                "\(self.source) is protected with algorithms that neither OpenSSL's default nor its legacy provider knows; "
                     + "export the file again with AES, and with SHA-256 for its integrity.",
                 causes: causes
             )
@@ -67,9 +67,9 @@ struct ArchiveReader {
     }
 
     private var wrongPassphrase: TLSError {
-        passphrase.isEmpty
-            ? TLSError(.passphraseRequired, "\(source) is protected; give its passphrase.")
-            : TLSError(.wrongPassphrase, "The passphrase does not open \(source).")
+        self.passphrase.isEmpty
+            ? TLSError(.passphraseRequired, "\(self.source) is protected; give its passphrase.")
+            : TLSError(.wrongPassphrase, "The passphrase does not open \(self.source).")
     }
 
     private func verifies(_ passphrase: String?, _ file: OpaquePointer) -> Bool {
@@ -104,7 +104,7 @@ struct ArchiveReader {
             guard CFerryOpenSSL_PKCS12_hasBags(part) == 1 else { continue }
             guard let bags = CFerryOpenSSL_PKCS12_bags(part, passphrase, length) else { return false }
             defer { CFerryOpenSSL_sk_SAFEBAG_free(bags) }
-            guard takeAll(bags, passphrase, &found, certificates, depth: 0) else { return false }
+            guard self.takeAll(bags, passphrase, &found, certificates, depth: 0) else { return false }
         }
         return true
     }
@@ -122,7 +122,7 @@ struct ArchiveReader {
         guard depth < Self.depthLimit else { return false }
         for index in 0..<CFerryOpenSSL_sk_SAFEBAG_count(bags) {
             guard let bag = CFerryOpenSSL_sk_SAFEBAG_value(bags, index) else { continue }
-            guard take(bag, passphrase, &found, certificates, depth: depth) else { return false }
+            guard self.take(bag, passphrase, &found, certificates, depth: depth) else { return false }
         }
         return true
     }
@@ -136,17 +136,17 @@ struct ArchiveReader {
     ) -> Bool {
         switch PKCS12_SAFEBAG_get_nid(bag) {
         case NID_keyBag:
-            return take(PKCS12_SAFEBAG_get0_p8inf(bag), &found)
+            return self.take(PKCS12_SAFEBAG_get0_p8inf(bag), &found)
         case NID_pkcs8ShroudedKeyBag:
             let length = Int32(passphrase?.utf8.count ?? 0)
             guard let opened = OwnedPKCS8(PKCS12_decrypt_skey(bag, passphrase, length)) else { return false }
-            return take(opened.pointer, &found)
+            return self.take(opened.pointer, &found)
         case NID_certBag where PKCS12_SAFEBAG_get_bag_nid(bag) == NID_x509Certificate:
             guard let certificate = OwnedCertificate(PKCS12_SAFEBAG_get1_cert(bag)) else { return false }
             certificates.append(certificate.pointer)
             return true
         case NID_safeContentsBag:
-            return takeAll(PKCS12_SAFEBAG_get0_safes(bag), passphrase, &found, certificates, depth: depth + 1)
+            return self.takeAll(PKCS12_SAFEBAG_get0_safes(bag), passphrase, &found, certificates, depth: depth + 1)
         default:
             return true
         }

@@ -55,7 +55,7 @@ public final class ES256Key: @unchecked Sendable {
     ///
     /// - Throws: ``TLSError`` with `internalFailure`.
     package func p8() throws(TLSError) -> [UInt8] {
-        try pemBytes(key: key.pointer)
+        try pemBytes(key: self.key.pointer)
     }
 
     /// Signs `message`. The signature has 64 bytes. Cost: about 30 µs.
@@ -64,9 +64,9 @@ public final class ES256Key: @unchecked Sendable {
     public func sign(_ message: [UInt8]) throws(TLSError) -> [UInt8] {
         ErrorQueue.clear()
         guard let context = OwnedDigestContext(EVP_MD_CTX_new()),
-            EVP_DigestSignInit(context.pointer, nil, EVP_sha256(), nil, key.pointer) == 1
+            EVP_DigestSignInit(context.pointer, nil, EVP_sha256(), nil, self.key.pointer) == 1
         else { throw .openSSL(.internalFailure, "OpenSSL cannot prepare a signature.") }
-        var length = Int(EVP_PKEY_get_size(key.pointer))
+        var length = Int(EVP_PKEY_get_size(self.key.pointer))
         var der = [UInt8](repeating: 0, count: length)
         guard EVP_DigestSign(context.pointer, &der, &length, message, message.count) == 1 else {
             throw .openSSL(.internalFailure, "OpenSSL cannot sign.")
@@ -99,14 +99,15 @@ public final class ES256Key: @unchecked Sendable {
             return false
         }
         let parsedPointer = parsed.pointer
-        return encodedDER { i2d_ECDSA_SIG(parsedPointer, $0) }.map { isValidSignature(der: $0, for: message) } ?? false
+        return encodedDER { i2d_ECDSA_SIG(parsedPointer, $0) }.map { self.isValidSignature(der: $0, for: message) }
+            ?? false
     }
 
     /// Returns whether `der` (ASN.1 in DER form, as OpenSSL and Java make it) is this key's signature of `message`.
     package func isValidSignature(der: [UInt8], for message: [UInt8]) -> Bool {
         defer { ErrorQueue.clear() }
         guard let context = OwnedDigestContext(EVP_MD_CTX_new()),
-            EVP_DigestVerifyInit(context.pointer, nil, EVP_sha256(), nil, key.pointer) == 1
+            EVP_DigestVerifyInit(context.pointer, nil, EVP_sha256(), nil, self.key.pointer) == 1
         else { return false }
         return EVP_DigestVerify(context.pointer, der, der.count, message, message.count) == 1
     }

@@ -19,16 +19,16 @@ struct EncryptedKeyReader {
     /// - Throws: `passphraseRequired`, `wrongPassphrase`, `legacyAlgorithm`, `malformed`.
     func read(_ bytes: [UInt8]) throws(TLSError) -> PEM.PrivateKey {
         do {
-            return PEM.PrivateKey(key: try decode(bytes))
+            return PEM.PrivateKey(key: try self.decode(bytes))
         } catch {
             guard case .unsupported(let causes) = error else { throw self.error(error) }
-            return PEM.PrivateKey(key: try readLegacy(bytes, causes), neededLegacyProvider: true)
+            return PEM.PrivateKey(key: try self.readLegacy(bytes, causes), neededLegacyProvider: true)
         }
     }
 
     /// Returns a description of the key that is safe to show; nil if the key cannot be read.
     func describe(_ bytes: [UInt8]) -> KeyDescription? {
-        guard let read = try? read(bytes) else { return nil }
+        guard let read = try? self.read(bytes) else { return nil }
         return KeyDescription(read.key)
     }
 
@@ -37,7 +37,7 @@ struct EncryptedKeyReader {
             ErrorQueue.clear()
             throw TLSError(
                 .legacyAlgorithm,
-                "The private key in \(source) is encrypted with an old algorithm (such as DES or RC2) that needs OpenSSL's "
+                "The private key in \(self.source) is encrypted with an old algorithm (such as DES or RC2) that needs OpenSSL's "
                     + "legacy provider, which is not installed; install it, or encrypt the key again with AES.",
                 causes: causes
             )
@@ -45,7 +45,7 @@ struct EncryptedKeyReader {
         let der: [UInt8]?
         do {
             der = try library.asDefault { () throws(Failure) in
-                let key = try decode(bytes)
+                let key = try self.decode(bytes)
                 let pointer = key.pointer
                 return encodedDER { i2d_PrivateKey(pointer, $0) }
             }
@@ -54,14 +54,14 @@ struct EncryptedKeyReader {
         }
         // The key belongs to the private library, which ends here. Copy it by its DER form.
         guard let der, let key = OwnedKey(decodedDER(der) { d2i_AutoPrivateKey(nil, $0, $1) }) else {
-            throw .openSSL(.malformed, "The private key in \(source) is of an unknown kind.")
+            throw .openSSL(.malformed, "The private key in \(self.source) is of an unknown kind.")
         }
         return key
     }
 
     private func decode(_ bytes: [UInt8]) throws(Failure) -> OwnedKey {
         guard let bio = MemoryBIO(bytes) else { throw .malformed([]) }
-        var prompt = PassphrasePrompt(passphrase: passphrase.map { Array($0.utf8) })
+        var prompt = PassphrasePrompt(passphrase: self.passphrase.map { Array($0.utf8) })
         ErrorQueue.clear()
         // Without a callback, OpenSSL would ask for the passphrase on the terminal.
         let pointer = withUnsafeMutablePointer(to: &prompt) { prompt in
@@ -70,7 +70,7 @@ struct EncryptedKeyReader {
         if let key = OwnedKey(pointer) { return key }
         let entries = ErrorQueue.drain()
         let causes = entries.map(\.cause)
-        if prompt.wasAsked, passphrase == nil { throw .noPassphrase(causes) }
+        if prompt.wasAsked, self.passphrase == nil { throw .noPassphrase(causes) }
         if entries.contains(ERR_LIB_PEM, PEM_R_UNSUPPORTED_ENCRYPTION) { throw .unsupported(causes) }
         // OpenSSL also says "unsupported" about bytes that are not a key: a damaged key, or the output of a stream
         // cipher after a wrong passphrase.
@@ -84,20 +84,24 @@ struct EncryptedKeyReader {
         case .noPassphrase(let causes):
             TLSError(
                 .passphraseRequired,
-                "The private key in \(source) is encrypted; give its passphrase.",
+                "The private key in \(self.source) is encrypted; give its passphrase.",
                 causes: causes
             )
         case .wrongPassphrase(let causes):
-            TLSError(.wrongPassphrase, "The passphrase does not open the private key in \(source).", causes: causes)
+            TLSError(
+                .wrongPassphrase,
+                "The passphrase does not open the private key in \(self.source).",
+                causes: causes
+            )
         case .unsupported(let causes):
             TLSError(
                 .legacyAlgorithm,
-                "The private key in \(source) is encrypted with an algorithm that neither OpenSSL's default nor its legacy "
+                "The private key in \(self.source) is encrypted with an algorithm that neither OpenSSL's default nor its legacy "
                     + "provider knows; encrypt it again with AES.",
                 causes: causes
             )
         case .malformed(let causes):
-            TLSError(.malformed, "The private key in \(source) is damaged or of an unknown kind.", causes: causes)
+            TLSError(.malformed, "The private key in \(self.source) is damaged or of an unknown kind.", causes: causes)
         }
     }
 }

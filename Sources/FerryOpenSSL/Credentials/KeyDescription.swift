@@ -10,16 +10,16 @@ struct KeyDescription: Hashable {
     init(_ key: borrowing OwnedKey) {
         defer { ErrorQueue.clear() }
         let pointer = key.pointer
-        kind = keyKind(pointer)
+        self.kind = keyKind(pointer)
         let der = encodedDER { i2d_PUBKEY(pointer, $0) } ?? []
-        fingerprint = [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { storage, count in
+        self.fingerprint = [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { storage, count in
             var length: UInt32 = 0
             if EVP_Digest(der, der.count, storage.baseAddress, &length, EVP_sha256(), nil) == 1 { count = Int(length) }
         }
     }
 
     private var sentence: String {
-        "\(kind), SHA-256 of the public key \(fingerprint.prefix(8).map(hexadecimal).joined())…"
+        "\(self.kind), SHA-256 of the public key \(self.fingerprint.prefix(8).map(hexadecimal).joined())…"
     }
 
     /// Returns the error for a file with several keys.

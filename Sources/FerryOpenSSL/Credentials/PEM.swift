@@ -11,7 +11,7 @@ enum PEM {
             throw .openSSL(.internalFailure, "OpenSSL has no memory for a certificate.")
         }
         ErrorQueue.clear()
-        if !isText(bytes) {
+        if !self.isText(bytes) {
             guard let certificate = OwnedCertificate(decodedDER(bytes) { d2i_X509(nil, $0, $1) }) else {
                 throw .openSSL(.noCertificate, "\(source) holds no certificate, neither in PEM nor in DER form.")
             }
@@ -35,7 +35,7 @@ enum PEM {
     /// Reads certificates that need no key, as ``certificates(_:source:)`` does. The error names credentials of another kind.
     static func certificatesAlone(_ bytes: [UInt8], source: String) throws(TLSError) -> OwnedCertificateStack {
         do {
-            return try certificates(bytes, source: source)
+            return try self.certificates(bytes, source: source)
         } catch  where error.code == .noCertificate {
             throw WrongCredentials(source: source, wanted: .certificatesAlone, form: CredentialForm(bytes))
                 .explaining(error)
@@ -55,14 +55,14 @@ enum PEM {
     ///   `malformed`.
     static func privateKey(_ bytes: [UInt8], passphrase: String?, source: String) throws(TLSError) -> PrivateKey {
         let bytes = PEMText.repaired(bytes)
-        guard isText(bytes) else {
+        guard self.isText(bytes) else {
             ErrorQueue.clear()
             guard let bio = MemoryBIO(bytes), let key = OwnedKey(d2i_PrivateKey_bio(bio.pointer, nil)) else {
                 throw .openSSL(.noPrivateKey, "\(source) holds no private key, neither in PEM nor in DER form.")
             }
             return PrivateKey(key: key)
         }
-        let blocks = blocks(of: bytes)
+        let blocks = self.blocks(of: bytes)
         guard let first = blocks.first else {
             throw TLSError(.noPrivateKey, "\(source) holds no private key (\"BEGIN PRIVATE KEY\").")
         }
@@ -92,7 +92,7 @@ enum PEM {
     }
 
     static func isText(_ bytes: [UInt8]) -> Bool {
-        contains("-----BEGIN ", in: bytes)
+        self.contains("-----BEGIN ", in: bytes)
     }
 
     private static func contains(_ text: StaticString, in bytes: [UInt8]) -> Bool {

@@ -36,7 +36,7 @@ enum PKCS12 {
                     causes: causes
                 )
             }
-            return try openLegacy(bytes, reader, library)
+            return try self.openLegacy(bytes, reader, library)
         }
     }
 
@@ -47,7 +47,7 @@ enum PKCS12 {
     ) throws(TLSError) -> Contents {
         let encoded: Encoded?
         do {
-            encoded = try library.asDefault { () throws(ArchiveReader.Failure) in encode(try reader.read(bytes)) }
+            encoded = try library.asDefault { () throws(ArchiveReader.Failure) in self.encode(try reader.read(bytes)) }
         } catch {
             throw reader.error(error)
         }

@@ -27,7 +27,7 @@ public struct TLSIdentity: Sendable {
     init(_ material: KeyMaterial, neededLegacyProvider: Bool = false) throws(TLSError) {
         self.material = material
         self.neededLegacyProvider = neededLegacyProvider
-        summary = try CertificateSummary(material.certificate.pointer)
+        self.summary = try CertificateSummary(material.certificate.pointer)
     }
 
     /// Reads PEM text (or DER bytes) of a certificate chain and of its private key.
@@ -166,17 +166,17 @@ public struct TLSIdentity: Sendable {
     ///
     /// - Throws: ``TLSError`` with `certificateExpired` or `certificateNotYetValid`.
     public func validate(at date: Date) throws(TLSError) {
-        if date > summary.notAfter, !isUsedWhenExpired {
+        if date > self.summary.notAfter, !self.isUsedWhenExpired {
             throw TLSError(
                 .certificateExpired,
-                "The certificate \(summary.subject) expired at \(summary.notAfter.formatted(.iso8601)), and "
+                "The certificate \(self.summary.subject) expired at \(self.summary.notAfter.formatted(.iso8601)), and "
                     + "\(ClockReading(date)): renew the certificate, or set the clock right."
             )
         }
-        if date < summary.notBefore {
+        if date < self.summary.notBefore {
             throw TLSError(
                 .certificateNotYetValid,
-                "The certificate \(summary.subject) is valid from \(summary.notBefore.formatted(.iso8601)) only, and "
+                "The certificate \(self.summary.subject) is valid from \(self.summary.notBefore.formatted(.iso8601)) only, and "
                     + "\(ClockReading(date)): set the clock right, or wait until then."
             )
         }

@@ -28,26 +28,26 @@ package struct WrongCredentials: Sendable, Hashable {
 
     /// What was given in place of what, as part of a sentence. Nil if the bytes are of no kind that is known.
     package var fault: String? {
-        guard form != .unknown, form != .empty else { return nil }
+        guard self.form != .unknown, self.form != .empty else { return nil }
         let wanted =
-            switch wanted {
+            switch self.wanted {
             case .certificate: "a certificate"
             case .privateKey: "a private key"
             case .archive: "a PKCS#12 archive"
             case .tokenKey: "the key of provider tokens"
             case .certificatesAlone: "a certificate"
             }
-        return "\(source) \(form.predicate) and not \(wanted)"
+        return "\(self.source) \(self.form.predicate) and not \(wanted)"
     }
 
     package var remedy: Remedy? {
-        switch (wanted, form) {
+        switch (self.wanted, self.form) {
         case (.tokenKey, _): .giveTokenKey
         case (.certificatesAlone, .pkcs12): .takeCertificatesOut
         case (.certificate, .pkcs12), (.privateKey, .pkcs12): .readAsArchive
         case (.archive, .certificate), (.archive, .certificateAndKey): .readAsCertificate
         case (.certificate, .privateKey), (.archive, .privateKey): .useAsTokenKey
-        case (.privateKey, .certificate) where isOnlyFile: .giveKey
+        case (.privateKey, .certificate) where self.isOnlyFile: .giveKey
         default: nil
         }
     }
@@ -55,7 +55,7 @@ package struct WrongCredentials: Sendable, Hashable {
     /// Returns `error` with a sentence on the mistake; `error` itself if no mistake shows.
     func explaining(_ error: TLSError) -> TLSError {
         guard let fault else { return error }
-        let remedy = remedy.map { ": \($0.words)" } ?? ""
+        let remedy = self.remedy.map { ": \($0.words)" } ?? ""
         var explained = TLSError(
             error.code,
             "\(fault)\(remedy).",

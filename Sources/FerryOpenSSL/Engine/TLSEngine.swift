@@ -101,16 +101,16 @@ package struct TLSEngine: ~Copyable {
     }
 
     /// The side of the connection.
-    package var role: TLSContext.Role { context.role }
+    package var role: TLSContext.Role { self.context.role }
 
     /// The version that the handshake agreed on; nil before its end.
     package var version: TLSVersion? {
-        phase == .handshaking ? nil : TLSVersion(code: SSL_version(handle.pointer))
+        self.phase == .handshaking ? nil : TLSVersion(code: SSL_version(self.handle.pointer))
     }
 
     /// The cipher suite that the handshake agreed on, as OpenSSL names it; nil before its end.
     package var cipherSuite: String? {
-        guard phase != .handshaking, let cipher = SSL_get_current_cipher(handle.pointer) else { return nil }
+        guard self.phase != .handshaking, let cipher = SSL_get_current_cipher(self.handle.pointer) else { return nil }
         return SSL_CIPHER_get_name(cipher).map { String(cString: $0) }
     }
 
@@ -119,43 +119,43 @@ package struct TLSEngine: ~Copyable {
     package var applicationProtocol: String? {
         var name: UnsafePointer<UInt8>?
         var length: UInt32 = 0
-        SSL_get0_alpn_selected(handle.pointer, &name, &length)
+        SSL_get0_alpn_selected(self.handle.pointer, &name, &length)
         return name.map { String(decoding: UnsafeBufferPointer(start: $0, count: Int(length)), as: UTF8.self) }
     }
 
     /// The certificates that the server sent, its own first. For a client only.
-    package var serverCertificates: [CertificateSummary] { serverChain?.certificates ?? [] }
+    package var serverCertificates: [CertificateSummary] { self.serverChain?.certificates ?? [] }
 
     /// The same certificates, for verification; nil if they did not come. For a client only; also after a failure.
     package var serverChain: CertificateChain? {
-        guard role == .client, let chain = SSL_get_peer_cert_chain(handle.pointer) else { return nil }
+        guard self.role == .client, let chain = SSL_get_peer_cert_chain(self.handle.pointer) else { return nil }
         return CertificateChain(copying: chain)
     }
 
     /// Whether the server has asked for a certificate; for a client only.
     package var wasAskedForCertificate: Bool {
-        role == .client && SSL_get_ex_data(handle.pointer, certificateRequestMark) != nil
+        self.role == .client && SSL_get_ex_data(self.handle.pointer, certificateRequestMark) != nil
     }
 
     /// Whether OpenSSL's verification of the peer's chain succeeded, as far as it was asked for.
-    package var isPeerChainVerified: Bool { SSL_get_verify_result(handle.pointer) == Int(X509_V_OK) }
+    package var isPeerChainVerified: Bool { SSL_get_verify_result(self.handle.pointer) == Int(X509_V_OK) }
 
     /// Whether the client says that it is `ferry doctor`; for a server only, also after a failure.
-    package var isPeerDoctor: Bool { role == .server && DoctorMark.isOn(handle.pointer) }
+    package var isPeerDoctor: Bool { self.role == .server && DoctorMark.isOn(self.handle.pointer) }
 
     /// The contents of the peer's certificate; nil if the peer showed none.
     package var peerCertificate: CertificateSummary? {
-        guard let certificate = OwnedCertificate(SSL_get1_peer_certificate(handle.pointer)) else { return nil }
+        guard let certificate = OwnedCertificate(SSL_get1_peer_certificate(self.handle.pointer)) else { return nil }
         return try? CertificateSummary(certificate.pointer)
     }
 
     /// Hands over bytes from the peer. The next ``step()`` processes them.
     package mutating func ingest(_ ciphertext: ByteBuffer) {
-        guard phase == .handshaking || phase == .open else { return }
-        if waitingCiphertext.readableBytes == 0 {
-            waitingCiphertext = ciphertext
+        guard self.phase == .handshaking || self.phase == .open else { return }
+        if self.waitingCiphertext.readableBytes == 0 {
+            self.waitingCiphertext = ciphertext
         } else {
-            waitingCiphertext.writeImmutableBuffer(ciphertext)
+            self.waitingCiphertext.writeImmutableBuffer(ciphertext)
         }
     }
 
@@ -163,22 +163,22 @@ package struct TLSEngine: ~Copyable {
     ///
     /// A client's first step produces its hello. The cost is that of decrypting all input.
     package mutating func step() -> Event? {
-        if let event = lastEvent.take() { return event }
-        return switch phase {
-        case .handshaking: stepHandshake()
-        case .open: stepReading()
+        if let event = self.lastEvent.take() { return event }
+        return switch self.phase {
+        case .handshaking: self.stepHandshake()
+        case .open: self.stepReading()
         case .peerClosed, .failed: nil
         }
     }
 
     /// Takes all ciphertext that waits for the peer, in one buffer; nil if no ciphertext waits.
     package mutating func takeCiphertext() -> ByteBuffer? {
-        collectOutput()
-        releaseOutput()
-        guard producedCiphertext.readableBytes > 0 else { return nil }
-        defer { producedCiphertext = ByteBuffer() }
-        lastCiphertext = kept(producedCiphertext)
-        return producedCiphertext
+        self.collectOutput()
+        self.releaseOutput()
+        guard self.producedCiphertext.readableBytes > 0 else { return nil }
+        defer { self.producedCiphertext = ByteBuffer() }
+        self.lastCiphertext = self.kept(self.producedCiphertext)
+        return self.producedCiphertext
     }
 
     // MARK: Sending
@@ -187,36 +187,36 @@ package struct TLSEngine: ~Copyable {
     ///
     /// - Throws: ``TLSError`` with `closed` before the handshake's end, after ``closeNotify()`` and after a failure.
     package mutating func encrypt(_ plaintext: ByteBuffer) throws(TLSError) {
-        guard phase == .open || phase == .peerClosed, !sentCloseNotify else {
+        guard self.phase == .open || self.phase == .peerClosed, !self.sentCloseNotify else {
             throw TLSError(.closed, "The connection is not open for sending.")
         }
-        let ssl = handle.pointer
+        let ssl = self.handle.pointer
         var rest = plaintext.readableBytesView
         guard !rest.isEmpty else { return }
         let records = rest.count / Self.recordLength + 1
-        if producedCiphertext.capacity == 0 { producedCiphertext = Self.reuse(&lastCiphertext) }
-        producedCiphertext.reserveCapacity(minimumWritableBytes: rest.count + records * Self.recordOverhead)
+        if self.producedCiphertext.capacity == 0 { self.producedCiphertext = Self.reuse(&self.lastCiphertext) }
+        self.producedCiphertext.reserveCapacity(minimumWritableBytes: rest.count + records * Self.recordOverhead)
         while !rest.isEmpty {
             let piece = rest.prefix(Self.recordLength)
             var written = 0
             ErrorQueue.clear()
             let result = piece.withUnsafeBytes { SSL_write_ex(ssl, $0.baseAddress, $0.count, &written) }
             // A memory BIO takes everything, so the write never has to wait.
-            guard result == 1, written == piece.count else { throw fail() }
+            guard result == 1, written == piece.count else { throw self.fail() }
             rest = rest.dropFirst(written)
-            collectOutput()
+            self.collectOutput()
         }
     }
 
     /// Tells the peer that this side will send nothing more. Does nothing unless the connection is open for sending.
     package mutating func closeNotify() {
         // During the handshake, and after a failure, OpenSSL does not allow the call below.
-        guard phase == .open || phase == .peerClosed, !sentCloseNotify else { return }
-        sentCloseNotify = true
+        guard self.phase == .open || self.phase == .peerClosed, !self.sentCloseNotify else { return }
+        self.sentCloseNotify = true
         ErrorQueue.clear()
-        _ = SSL_shutdown(handle.pointer)
+        _ = SSL_shutdown(self.handle.pointer)
         ErrorQueue.clear()
-        collectOutput()
+        self.collectOutput()
     }
 
     // MARK: Receiving
@@ -224,42 +224,42 @@ package struct TLSEngine: ~Copyable {
     private mutating func stepHandshake() -> Event? {
         while true {
             ErrorQueue.clear()
-            let result = SSL_do_handshake(handle.pointer)
-            let status = SSL_get_error(handle.pointer, result)
-            if result == 1 { return completeHandshake() }
+            let result = SSL_do_handshake(self.handle.pointer)
+            let status = SSL_get_error(self.handle.pointer, result)
+            if result == 1 { return self.completeHandshake() }
             switch status {
             case SSL_ERROR_WANT_READ:
-                guard feed() else { return nil }
+                guard self.feed() else { return nil }
             case SSL_ERROR_ZERO_RETURN:
-                phase = .failed
+                self.phase = .failed
                 return .failed(
                     TLSError(.endOfStreamInHandshake, "The peer closed the connection in the middle of the handshake.")
                 )
             default:
-                return .failed(fail())
+                return .failed(self.fail())
             }
         }
     }
 
     private mutating func completeHandshake() -> Event {
-        let selected = applicationProtocol
-        guard selected != nil || !context.requiresApplicationProtocol else {
-            phase = .failed
+        let selected = self.applicationProtocol
+        guard selected != nil || !self.context.requiresApplicationProtocol else {
+            self.phase = .failed
             return .failed(TLSError(.noCommonApplicationProtocol, TLSError.noneSelected))
         }
-        phase = .open
+        self.phase = .open
         return .handshakeCompleted(applicationProtocol: selected)
     }
 
     /// Decrypts as much as possible into one buffer. An event that ends the connection waits until the buffer was
     /// returned.
     private mutating func stepReading() -> Event? {
-        let ssl = handle.pointer
-        var plaintext = Self.reuse(&lastPlaintext)
+        let ssl = self.handle.pointer
+        var plaintext = Self.reuse(&self.lastPlaintext)
         reading: while true {
             // Plaintext is shorter than its ciphertext, so one allocation is usually enough.
             if plaintext.writableBytes == 0 {
-                plaintext.reserveCapacity(minimumWritableBytes: max(waitingCiphertext.readableBytes, 256))
+                plaintext.reserveCapacity(minimumWritableBytes: max(self.waitingCiphertext.readableBytes, 256))
             }
             var status = SSL_ERROR_NONE
             ErrorQueue.clear()
@@ -271,49 +271,49 @@ package struct TLSEngine: ~Copyable {
             }
             switch status {
             case SSL_ERROR_NONE:
-                receivedApplicationData = true
+                self.receivedApplicationData = true
             case SSL_ERROR_WANT_READ:
-                guard feed() else { break reading }
+                guard self.feed() else { break reading }
             case SSL_ERROR_ZERO_RETURN:
-                phase = .peerClosed
-                lastEvent = .peerClosed
+                self.phase = .peerClosed
+                self.lastEvent = .peerClosed
                 break reading
             default:
-                lastEvent = .failed(fail())
+                self.lastEvent = .failed(self.fail())
                 break reading
             }
         }
-        releaseInput()
-        lastPlaintext = kept(plaintext)
-        return plaintext.readableBytes > 0 ? .plaintext(plaintext) : lastEvent.take()
+        self.releaseInput()
+        self.lastPlaintext = self.kept(plaintext)
+        return plaintext.readableBytes > 0 ? .plaintext(plaintext) : self.lastEvent.take()
     }
 
     /// Latches the failure. Call it right after the failed call: another call would change the error queue.
     private mutating func fail() -> TLSError {
         let failure = ConnectionFailure(
-            isClient: context.role == .client,
-            agreedOnCipher: SSL_get_pending_cipher(handle.pointer) != nil
-                || SSL_get_current_cipher(handle.pointer) != nil,
-            handshakeCompleted: phase != .handshaking,
-            receivedApplicationData: receivedApplicationData,
-            verifyResult: SSL_get_verify_result(handle.pointer),
+            isClient: self.context.role == .client,
+            agreedOnCipher: SSL_get_pending_cipher(self.handle.pointer) != nil
+                || SSL_get_current_cipher(self.handle.pointer) != nil,
+            handshakeCompleted: self.phase != .handshaking,
+            receivedApplicationData: self.receivedApplicationData,
+            verifyResult: SSL_get_verify_result(self.handle.pointer),
             entries: ErrorQueue.drain()
         )
         var error = failure.error()
         // Up to TLS 1.2 the server has selected a protocol before it refuses the certificate, and the end of the handshake,
         // where a missing protocol is found, does not come.
         error.lacksApplicationProtocol =
-            error.code == .certificateRejected && phase == .handshaking && context.requiresApplicationProtocol
-            && applicationProtocol == nil && SSL_version(handle.pointer) < TLS1_3_VERSION
-        phase = .failed
-        waitingCiphertext = ByteBuffer()
+            error.code == .certificateRejected && self.phase == .handshaking && self.context.requiresApplicationProtocol
+            && self.applicationProtocol == nil && SSL_version(self.handle.pointer) < TLS1_3_VERSION
+        self.phase = .failed
+        self.waitingCiphertext = ByteBuffer()
         return error
     }
 
     // MARK: Buffers
 
     private func kept(_ buffer: ByteBuffer) -> ByteBuffer {
-        role == .client && buffer.capacity <= Self.keptBufferLength ? buffer : ByteBuffer()
+        self.role == .client && buffer.capacity <= Self.keptBufferLength ? buffer : ByteBuffer()
     }
 
     /// Returns an empty buffer, with the memory of `last` if no other code holds that.
@@ -326,49 +326,51 @@ package struct TLSEngine: ~Copyable {
 
     /// Gives OpenSSL the next piece of input; false if no input is left.
     private mutating func feed() -> Bool {
-        let bio = input
-        let length = min(waitingCiphertext.readableBytes, Self.recordLength)
+        let bio = self.input
+        let length = min(self.waitingCiphertext.readableBytes, Self.recordLength)
         guard length > 0 else { return false }
-        waitingCiphertext.readWithUnsafeReadableBytes { bytes in
+        self.waitingCiphertext.readWithUnsafeReadableBytes { bytes in
             var written = 0
             BIO_write_ex(bio, bytes.baseAddress, length, &written)
             return written
         }
-        largestInput = max(largestInput, length)
-        if waitingCiphertext.readableBytes == 0 { waitingCiphertext = ByteBuffer() }
+        self.largestInput = max(self.largestInput, length)
+        if self.waitingCiphertext.readableBytes == 0 { self.waitingCiphertext = ByteBuffer() }
         return true
     }
 
     /// Moves OpenSSL's output into ``producedCiphertext``.
     private mutating func collectOutput() {
-        let bio = output
+        let bio = self.output
         let length = BIO_ctrl_pending(bio)
         guard length > 0 else { return }
-        largestOutput = max(largestOutput, length)
-        let moved = producedCiphertext.writeWithUnsafeMutableBytes(minimumWritableBytes: length) { storage in
+        self.largestOutput = max(self.largestOutput, length)
+        let moved = self.producedCiphertext.writeWithUnsafeMutableBytes(minimumWritableBytes: length) { storage in
             var count = 0
             BIO_read_ex(bio, storage.baseAddress, length, &count)
             return count
         }
-        ciphertextBytesProduced += UInt64(moved)
+        self.ciphertextBytesProduced += UInt64(moved)
     }
 
     private mutating func releaseInput() {
-        guard role == .server, largestInput > Self.keptBIOLength, phase != .failed, BIO_ctrl_pending(input) == 0,
+        guard self.role == .server, self.largestInput > Self.keptBIOLength, self.phase != .failed,
+            BIO_ctrl_pending(self.input) == 0,
             let fresh = BIO_new(BIO_s_mem())
         else { return }
-        SSL_set0_rbio(handle.pointer, fresh)
-        input = fresh
-        largestInput = 0
+        SSL_set0_rbio(self.handle.pointer, fresh)
+        self.input = fresh
+        self.largestInput = 0
     }
 
     private mutating func releaseOutput() {
         // During the handshake, OpenSSL keeps another buffer in front of the BIO.
-        guard role == .server, largestOutput > Self.keptBIOLength, phase == .open || phase == .peerClosed,
+        guard self.role == .server, self.largestOutput > Self.keptBIOLength,
+            self.phase == .open || self.phase == .peerClosed,
             let fresh = BIO_new(BIO_s_mem())
         else { return }
-        SSL_set0_wbio(handle.pointer, fresh)
-        output = fresh
-        largestOutput = 0
+        SSL_set0_wbio(self.handle.pointer, fresh)
+        self.output = fresh
+        self.largestOutput = 0
     }
 }

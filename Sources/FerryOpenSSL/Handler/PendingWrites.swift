@@ -17,23 +17,23 @@ struct PendingWrites {
     private(set) var bytes = 0
 
     mutating func append(_ buffer: ByteBuffer, _ promise: EventLoopPromise<Void>?) {
-        bytes += buffer.readableBytes
-        writes.append((buffer, promise))
+        self.bytes += buffer.readableBytes
+        self.writes.append((buffer, promise))
     }
 
     /// Marks all writes so far as ready to be sent.
     mutating func mark() {
-        writes.mark()
+        self.writes.mark()
     }
 
     /// Takes the marked writes.
     mutating func takeMarked() -> Batch {
         var batch = Batch()
-        guard writes.hasMark else { return batch }
+        guard self.writes.hasMark else { return batch }
         // Many small writes become few records; a long one is not copied.
         var isJoining = false
-        while writes.hasMark, let (buffer, promise) = writes.popFirst() {
-            bytes -= buffer.readableBytes
+        while self.writes.hasMark, let (buffer, promise) = self.writes.popFirst() {
+            self.bytes -= buffer.readableBytes
             if let promise { batch.promises.append(promise) }
             if buffer.readableBytes == 0 { continue }
             let isShort = buffer.readableBytes < Self.joinedLength
@@ -49,7 +49,7 @@ struct PendingWrites {
 
     /// Takes all writes, marked or not.
     mutating func takeAll() -> Batch {
-        writes.mark()
-        return takeMarked()
+        self.writes.mark()
+        return self.takeMarked()
     }
 }

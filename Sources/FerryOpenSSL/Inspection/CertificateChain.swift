@@ -25,13 +25,13 @@ package final class CertificateChain: @unchecked Sendable {
     }
 
     private init(_ stack: consuming OwnedCertificateStack) {
-        certificates = (0..<stack.count).compactMap { try? CertificateSummary(stack.element($0)) }
+        self.certificates = (0..<stack.count).compactMap { try? CertificateSummary(stack.element($0)) }
         self.stack = stack
     }
 
     /// Returns whether the first certificate is for `name`, a host name or an address.
     package func isFor(_ name: PeerName) -> Bool {
-        stack.count > 0 && name.matches(stack.element(0))
+        self.stack.count > 0 && name.matches(self.stack.element(0))
     }
 
     /// Returns all faults that a client with these settings would find now in a server with this chain, except for
@@ -42,8 +42,13 @@ package final class CertificateChain: @unchecked Sendable {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
         let context = client.handle.pointer
-        guard let store = OwnedStoreContext(X509_STORE_CTX_new()), stack.count > 0,
-            X509_STORE_CTX_init(store.pointer, SSL_CTX_get_cert_store(context), stack.element(0), stack.pointer) == 1,
+        guard let store = OwnedStoreContext(X509_STORE_CTX_new()), self.stack.count > 0,
+            X509_STORE_CTX_init(
+                store.pointer,
+                SSL_CTX_get_cert_store(context),
+                self.stack.element(0),
+                self.stack.pointer
+            ) == 1,
             X509_STORE_CTX_set_default(store.pointer, "ssl_server") == 1
         else { return [ChainFault(kind: .other("it cannot be verified"), place: 0)] }
         X509_VERIFY_PARAM_set_auth_level(

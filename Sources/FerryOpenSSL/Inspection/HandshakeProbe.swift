@@ -40,66 +40,68 @@ package final class HandshakeProbe: ChannelInboundHandler {
         limits: Limits,
         result: EventLoopPromise<HandshakeReport>
     ) throws(TLSError) {
-        engine = try TLSEngine(context: context, peer: PeerName(serverName))
+        self.engine = try TLSEngine(context: context, peer: PeerName(serverName))
         self.limits = limits
         self.result = result
     }
 
     package func channelActive(context: ChannelHandlerContext) {
-        schedule(limits.handshake, context: context) { $0.finish(.timedOut, context: context) }
-        step(context: context)
+        self.schedule(self.limits.handshake, context: context) { $0.finish(.timedOut, context: context) }
+        self.step(context: context)
     }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let bytes = unwrapInboundIn(data)
-        report.firstBytes += bytes.readableBytesView.prefix(HandshakeReport.keptBytes - report.firstBytes.count)
-        guard result != nil else { return }
-        engine.ingest(bytes)
-        step(context: context)
+        let bytes = self.unwrapInboundIn(data)
+        self.report.firstBytes += bytes.readableBytesView.prefix(
+            HandshakeReport.keptBytes - self.report.firstBytes.count
+        )
+        guard self.result != nil else { return }
+        self.engine.ingest(bytes)
+        self.step(context: context)
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
-        finish(.closed, context: context)
+        self.finish(.closed, context: context)
     }
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        finish(.closed, context: context)
+        self.finish(.closed, context: context)
     }
 
     private func step(context: ChannelHandlerContext) {
         var ending: HandshakeReport.Ending?
-        while ending == nil, let event = engine.step() {
+        while ending == nil, let event = self.engine.step() {
             switch event {
             case .handshakeCompleted:
-                report.isCompleted = true
-                schedule(limits.verdict, context: context) { $0.finish(.established, context: context) }
+                self.report.isCompleted = true
+                self.schedule(self.limits.verdict, context: context) { $0.finish(.established, context: context) }
             case .plaintext: ending = .established
             case .peerClosed: ending = .closed
             case .failed(let error): ending = .failed(error)
             }
         }
-        if ending == nil, report.isCompleted, !engine.wasAskedForCertificate { ending = .established }
-        send(context: context)
-        if let ending { finish(ending, context: context) }
+        if ending == nil, self.report.isCompleted, !self.engine.wasAskedForCertificate { ending = .established }
+        self.send(context: context)
+        if let ending { self.finish(ending, context: context) }
     }
 
     private func send(context: ChannelHandlerContext) {
-        guard let ciphertext = engine.takeCiphertext() else { return }
-        context.writeAndFlush(wrapOutboundOut(ciphertext), promise: nil)
+        guard let ciphertext = self.engine.takeCiphertext() else { return }
+        context.writeAndFlush(self.wrapOutboundOut(ciphertext), promise: nil)
     }
 
     private func finish(_ ending: HandshakeReport.Ending, context: ChannelHandlerContext) {
-        guard let result = result.take() else { return }
-        deadline?.cancel()
-        report.ending = ending
-        report.chain = engine.serverChain
-        report.applicationProtocol = engine.applicationProtocol
-        report.cipherSuite = engine.cipherSuite
-        report.asksForCertificate = engine.wasAskedForCertificate
-        engine.closeNotify()
-        send(context: context)
+        guard let result = self.result.take() else { return }
+        self.deadline?.cancel()
+        self.report.ending = ending
+        self.report.chain = self.engine.serverChain
+        self.report.applicationProtocol = self.engine.applicationProtocol
+        self.report.cipherSuite = self.engine.cipherSuite
+        self.report.asksForCertificate = self.engine.wasAskedForCertificate
+        self.engine.closeNotify()
+        self.send(context: context)
         context.close(promise: nil)
-        result.succeed(report)
+        result.succeed(self.report)
     }
 
     private func schedule(
@@ -107,7 +109,7 @@ package final class HandshakeProbe: ChannelInboundHandler {
         context: ChannelHandlerContext,
         _ action: @escaping (HandshakeProbe) -> Void
     ) {
-        deadline?.cancel()
-        deadline = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) { action(self) }
+        self.deadline?.cancel()
+        self.deadline = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) { action(self) }
     }
 }

@@ -31,17 +31,17 @@ package struct HandshakeReport: Sendable {
     }
 
     /// Whether the server took part in a TLS handshake, even if it refused the client in the end.
-    package var speaksTLS: Bool { isCompleted || chain != nil }
+    package var speaksTLS: Bool { self.isCompleted || self.chain != nil }
 
     /// Whether the server's first bytes can be a TLS record: an alert or part of a handshake (RFC 8446 section 5.1).
     package var beginsLikeTLS: Bool {
-        guard let type = firstBytes.first else { return false }
-        return [21, 22].contains(type) && (firstBytes.count < 2 || firstBytes[1] == 3)
+        guard let type = self.firstBytes.first else { return false }
+        return [21, 22].contains(type) && (self.firstBytes.count < 2 || self.firstBytes[1] == 3)
     }
 
     /// The server's refusal of the client's certificate, or of a client without a certificate; nil otherwise.
     package var refusal: TLSError? {
-        guard case .failed(let error) = ending, error.code == .certificateRejected else { return nil }
+        guard case .failed(let error) = self.ending, error.code == .certificateRejected else { return nil }
         return error
     }
 }

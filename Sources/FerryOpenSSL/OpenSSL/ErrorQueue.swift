@@ -37,7 +37,7 @@ enum ErrorQueue {
 extension [ErrorQueue.Entry] {
     /// Whether an algorithm is unknown, or known only to a provider that is not loaded.
     var haveUnsupported: Bool {
-        contains { entry in
+        self.contains { entry in
             CFerryOpenSSL_is_unsupported(entry.reason) != 0
                 || entry.library == ERR_LIB_PKCS12 && entry.reason == PKCS12_R_UNKNOWN_DIGEST_ALGORITHM
                 || entry.library == ERR_LIB_EVP && entry.reason == EVP_R_UNKNOWN_PBE_ALGORITHM
@@ -45,6 +45,6 @@ extension [ErrorQueue.Entry] {
     }
 
     func contains(_ library: Int32, _ reason: Int32) -> Bool {
-        contains { $0.library == library && $0.reason == reason }
+        self.contains { $0.library == library && $0.reason == reason }
     }
 }

@@ -30,8 +30,8 @@ package struct KeyedHash: ~Copyable {
     }
 
     deinit {
-        EVP_MAC_CTX_free(context)
-        EVP_MAC_free(algorithm)
+        EVP_MAC_CTX_free(self.context)
+        EVP_MAC_free(self.algorithm)
     }
 
     /// Returns the hash of the three parts with their lengths, so that bytes that move from one to the next change it.
@@ -44,13 +44,13 @@ package struct KeyedHash: ~Copyable {
         var hash: (UInt64, UInt64) = (0, 0)
         var length = 0
         // These calls fail only without memory.
-        _ = EVP_MAC_init(context, key, key.count, nil)
+        _ = EVP_MAC_init(self.context, self.key, self.key.count, nil)
         _ = withUnsafeBytes(of: &lengths) {
-            EVP_MAC_update(context, $0.bindMemory(to: UInt8.self).baseAddress, $0.count)
+            EVP_MAC_update(self.context, $0.bindMemory(to: UInt8.self).baseAddress, $0.count)
         }
-        for part in [first, second, third] { _ = EVP_MAC_update(context, part.baseAddress, part.count) }
+        for part in [first, second, third] { _ = EVP_MAC_update(self.context, part.baseAddress, part.count) }
         withUnsafeMutableBytes(of: &hash) {
-            _ = EVP_MAC_final(context, $0.bindMemory(to: UInt8.self).baseAddress, &length, Self.hashLength)
+            _ = EVP_MAC_final(self.context, $0.bindMemory(to: UInt8.self).baseAddress, &length, Self.hashLength)
         }
         return hash
     }

@@ -14,13 +14,13 @@ struct MemoryBIO: ~Copyable {
         self.pointer = pointer
     }
 
-    deinit { BIO_free_all(pointer) }
+    deinit { BIO_free_all(self.pointer) }
 
     /// Takes all bytes out.
     func bytes() -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: BIO_ctrl_pending(pointer)) { storage, count in
+        [UInt8](unsafeUninitializedCapacity: BIO_ctrl_pending(self.pointer)) { storage, count in
             guard let base = storage.baseAddress, storage.count > 0 else { return }
-            BIO_read_ex(pointer, base, storage.count, &count)
+            BIO_read_ex(self.pointer, base, storage.count, &count)
         }
     }
 }

@@ -10,7 +10,7 @@ struct OwnedConnection: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { SSL_free(pointer) }
+    deinit { SSL_free(self.pointer) }
 }
 
 struct OwnedContext: ~Copyable {
@@ -19,7 +19,7 @@ struct OwnedContext: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { SSL_CTX_free(pointer) }
+    deinit { SSL_CTX_free(self.pointer) }
 }
 
 struct OwnedCertificate: ~Copyable {
@@ -28,7 +28,7 @@ struct OwnedCertificate: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { X509_free(pointer) }
+    deinit { X509_free(self.pointer) }
 }
 
 struct OwnedCertificateStack: ~Copyable {
@@ -37,15 +37,15 @@ struct OwnedCertificateStack: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { CFerryOpenSSL_sk_X509_free(pointer) }
+    deinit { CFerryOpenSSL_sk_X509_free(self.pointer) }
 
-    var count: Int32 { CFerryOpenSSL_sk_X509_count(pointer) }
+    var count: Int32 { CFerryOpenSSL_sk_X509_count(self.pointer) }
 
     /// Returns a borrowed element, which is valid as long as the stack.
-    func element(_ index: Int32) -> OpaquePointer { CFerryOpenSSL_sk_X509_value(pointer, index) }
+    func element(_ index: Int32) -> OpaquePointer { CFerryOpenSSL_sk_X509_value(self.pointer, index) }
 
     /// Appends `certificate` and takes another reference to it.
-    func append(_ certificate: OpaquePointer) { _ = CFerryOpenSSL_sk_X509_push(pointer, certificate) }
+    func append(_ certificate: OpaquePointer) { _ = CFerryOpenSSL_sk_X509_push(self.pointer, certificate) }
 }
 
 struct OwnedCertificateStore: ~Copyable {
@@ -54,7 +54,7 @@ struct OwnedCertificateStore: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { X509_STORE_free(pointer) }
+    deinit { X509_STORE_free(self.pointer) }
 }
 
 struct OwnedStoreContext: ~Copyable {
@@ -63,7 +63,7 @@ struct OwnedStoreContext: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { X509_STORE_CTX_free(pointer) }
+    deinit { X509_STORE_CTX_free(self.pointer) }
 }
 
 struct OwnedKey: ~Copyable {
@@ -72,7 +72,7 @@ struct OwnedKey: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { EVP_PKEY_free(pointer) }
+    deinit { EVP_PKEY_free(self.pointer) }
 }
 
 struct OwnedPKCS12: ~Copyable {
@@ -81,7 +81,7 @@ struct OwnedPKCS12: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { PKCS12_free(pointer) }
+    deinit { PKCS12_free(self.pointer) }
 }
 
 struct OwnedPKCS8: ~Copyable {
@@ -90,7 +90,7 @@ struct OwnedPKCS8: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { PKCS8_PRIV_KEY_INFO_free(pointer) }
+    deinit { PKCS8_PRIV_KEY_INFO_free(self.pointer) }
 }
 
 struct OwnedDigestContext: ~Copyable {
@@ -99,7 +99,7 @@ struct OwnedDigestContext: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { EVP_MD_CTX_free(pointer) }
+    deinit { EVP_MD_CTX_free(self.pointer) }
 }
 
 struct OwnedECDSASignature: ~Copyable {
@@ -108,7 +108,7 @@ struct OwnedECDSASignature: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { ECDSA_SIG_free(pointer) }
+    deinit { ECDSA_SIG_free(self.pointer) }
 }
 
 struct OwnedExtension: ~Copyable {
@@ -117,7 +117,7 @@ struct OwnedExtension: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { X509_EXTENSION_free(pointer) }
+    deinit { X509_EXTENSION_free(self.pointer) }
 }
 
 struct OwnedObject: ~Copyable {
@@ -126,7 +126,7 @@ struct OwnedObject: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { ASN1_OBJECT_free(pointer) }
+    deinit { ASN1_OBJECT_free(self.pointer) }
 }
 
 struct OwnedString: ~Copyable {
@@ -135,7 +135,7 @@ struct OwnedString: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { ASN1_STRING_free(pointer) }
+    deinit { ASN1_STRING_free(self.pointer) }
 }
 
 struct OwnedOCSPRequest: ~Copyable {
@@ -144,7 +144,7 @@ struct OwnedOCSPRequest: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { OCSP_REQUEST_free(pointer) }
+    deinit { OCSP_REQUEST_free(self.pointer) }
 }
 
 struct OwnedOCSPResponse: ~Copyable {
@@ -153,7 +153,7 @@ struct OwnedOCSPResponse: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { OCSP_RESPONSE_free(pointer) }
+    deinit { OCSP_RESPONSE_free(self.pointer) }
 }
 
 struct OwnedOCSPBasicResponse: ~Copyable {
@@ -162,7 +162,7 @@ struct OwnedOCSPBasicResponse: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { OCSP_BASICRESP_free(pointer) }
+    deinit { OCSP_BASICRESP_free(self.pointer) }
 }
 
 struct OwnedOCSPCertificateID: ~Copyable {
@@ -171,7 +171,7 @@ struct OwnedOCSPCertificateID: ~Copyable {
         guard let pointer else { return nil }
         self.pointer = pointer
     }
-    deinit { OCSP_CERTID_free(pointer) }
+    deinit { OCSP_CERTID_free(self.pointer) }
 }
 
 /// OpenSSL's legacy algorithms (DES, RC2, RC4) in a separate library context. The providers of the host process stay as
@@ -203,14 +203,14 @@ struct LegacyLibrary: ~Copyable {
     /// OpenSSL 3.0 reads keys in PEM form, and the keys of archives, only with the thread's default context. `body`
     /// must free all OpenSSL objects that it makes before it returns. It may return bytes.
     func asDefault<Value, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
-        let previous = OSSL_LIB_CTX_set0_default(pointer)
+        let previous = OSSL_LIB_CTX_set0_default(self.pointer)
         defer { OSSL_LIB_CTX_set0_default(previous) }
         return try body()
     }
 
     deinit {
-        OSSL_PROVIDER_unload(standard)
-        OSSL_PROVIDER_unload(legacy)
-        OSSL_LIB_CTX_free(pointer)
+        OSSL_PROVIDER_unload(self.standard)
+        OSSL_PROVIDER_unload(self.legacy)
+        OSSL_LIB_CTX_free(self.pointer)
     }
 }

@@ -27,10 +27,16 @@ struct CertificateIssuer {
         _ key: consuming OwnedKey,
         extensions: [(Int32, String)]
     ) throws(TLSError) -> KeyMaterial {
-        let certificate = try unsigned(for: key)
+        let certificate = try self.unsigned(for: key)
         let name = X509_get_subject_name(certificate.pointer)
-        try sign(certificate, extensions: extensions, issuer: certificate.pointer, issuerName: name, with: key.pointer)
-        return try material(certificate, key)
+        try self.sign(
+            certificate,
+            extensions: extensions,
+            issuer: certificate.pointer,
+            issuerName: name,
+            with: key.pointer
+        )
+        return try self.material(certificate, key)
     }
 
     func issued(
@@ -38,17 +44,17 @@ struct CertificateIssuer {
         to key: consuming OwnedKey,
         extensions: [(Int32, String)]
     ) throws(TLSError) -> KeyMaterial {
-        let certificate = try unsigned(for: key)
+        let certificate = try self.unsigned(for: key)
         let issuer = authority.certificate.pointer
         let name = X509_get_subject_name(issuer)
-        try sign(
+        try self.sign(
             certificate,
             extensions: extensions,
             issuer: issuer,
             issuerName: name,
             with: authority.key.pointer
         )
-        return try material(certificate, key)
+        return try self.material(certificate, key)
     }
 
     private func material(
@@ -70,10 +76,10 @@ struct CertificateIssuer {
                 X509_get_serialNumber(certificate.pointer),
                 .random(in: 1 ... .max >> 1)
             ) == 1
-            && X509_gmtime_adj(X509_getm_notBefore(certificate.pointer), request.validity.from) != nil
-            && X509_gmtime_adj(X509_getm_notAfter(certificate.pointer), request.validity.to) != nil
+            && X509_gmtime_adj(X509_getm_notBefore(certificate.pointer), self.request.validity.from) != nil
+            && X509_gmtime_adj(X509_getm_notAfter(certificate.pointer), self.request.validity.to) != nil
             && X509_set_pubkey(certificate.pointer, key.pointer) == 1
-        for (attribute, value) in request.subject where isComplete {
+        for (attribute, value) in self.request.subject where isComplete {
             // The value of MBSTRING_UTF8.
             let kind: Int32 = 0x1000
             isComplete = X509_NAME_add_entry_by_txt(name, attribute, kind, value, -1, -1, 0) == 1
@@ -97,14 +103,14 @@ struct CertificateIssuer {
                 X509_add_ext(certificate.pointer, made.pointer, -1) == 1
             else { throw Self.failure() }
         }
-        for (oid, value) in request.rawExtensions {
+        for (oid, value) in self.request.rawExtensions {
             guard let object = OwnedObject(OBJ_txt2obj(oid, 1)), let data = OwnedString(ASN1_STRING_new()),
                 ASN1_STRING_set(data.pointer, value, Int32(value.count)) == 1,
                 let made = OwnedExtension(X509_EXTENSION_create_by_OBJ(nil, object.pointer, 0, data.pointer)),
                 X509_add_ext(certificate.pointer, made.pointer, -1) == 1
             else { throw Self.failure() }
         }
-        let digest = request.digest == .sha256 ? EVP_sha256() : EVP_sha384()
+        let digest = self.request.digest == .sha256 ? EVP_sha256() : EVP_sha384()
         guard X509_sign(certificate.pointer, key, digest) > 0 else { throw Self.failure() }
     }
 

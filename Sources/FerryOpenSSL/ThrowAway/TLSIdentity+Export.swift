@@ -3,7 +3,7 @@ internal import CFerryOpenSSL
 extension TLSIdentity {
     /// The certificate and its chain as PEM text.
     package var certificateChainPEM: [UInt8] {
-        let material = material
+        let material = self.material
         let chain = (0..<material.chain.count).map { material.chain.element($0) }
         return certificatePEMBytes([material.certificate.pointer] + chain)
     }
@@ -12,7 +12,7 @@ extension TLSIdentity {
     ///
     /// - Throws: ``TLSError`` with `internalFailure`.
     package func privateKeyPEM(passphrase: String? = nil) throws(TLSError) -> [UInt8] {
-        try pemBytes(key: material.key.pointer, passphrase: passphrase)
+        try pemBytes(key: self.material.key.pointer, passphrase: passphrase)
     }
 
     /// The encryption of a PKCS#12 archive.
@@ -35,9 +35,14 @@ extension TLSIdentity {
         ErrorQueue.clear()
         switch encryption {
         case .modern:
-            return try archive(passphrase: passphrase, key: NID_aes_256_cbc, certificate: NID_aes_256_cbc, library: nil)
+            return try self.archive(
+                passphrase: passphrase,
+                key: NID_aes_256_cbc,
+                certificate: NID_aes_256_cbc,
+                library: nil
+            )
         case .tripleDES:
-            return try archive(
+            return try self.archive(
                 passphrase: passphrase,
                 key: NID_pbe_WithSHA1And3_Key_TripleDES_CBC,
                 certificate: NID_pbe_WithSHA1And3_Key_TripleDES_CBC,
@@ -48,7 +53,7 @@ extension TLSIdentity {
             guard let library = LegacyLibrary() else {
                 throw .openSSL(.legacyAlgorithm, "OpenSSL's legacy provider is not installed.")
             }
-            return try archive(
+            return try self.archive(
                 passphrase: passphrase,
                 key: NID_pbe_WithSHA1And3_Key_TripleDES_CBC,
                 certificate: NID_pbe_WithSHA1And40BitRC2_CBC,
@@ -72,10 +77,10 @@ extension TLSIdentity {
         let made = OwnedPKCS12(
             PKCS12_create_ex(
                 passphrase,
-                summary.commonName ?? "identity",
-                material.key.pointer,
-                material.certificate.pointer,
-                material.chain.pointer,
+                self.summary.commonName ?? "identity",
+                self.material.key.pointer,
+                self.material.certificate.pointer,
+                self.material.chain.pointer,
                 keyCipher,
                 certificateCipher,
                 Self.iterations,

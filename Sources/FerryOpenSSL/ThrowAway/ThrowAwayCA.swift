@@ -46,7 +46,7 @@ package final class ThrowAwayCA: Sendable {
     ) throws(TLSError) {
         self.isStrict = isStrict
         let request = CertificateRequest(subject: [("CN", name)], validity: validity.seconds)
-        authority = try CertificateIssuer(request).selfSigned(
+        self.authority = try CertificateIssuer(request).selfSigned(
             generateKey(key),
             extensions: [
                 (NID_basic_constraints, "critical,CA:TRUE"), (NID_key_usage, "critical,keyCertSign,cRLSign"),
@@ -56,10 +56,10 @@ package final class ThrowAwayCA: Sendable {
     }
 
     /// The authority's certificate as PEM text. The other side must trust it.
-    package var certificatePEM: [UInt8] { certificatePEMBytes([authority.certificate.pointer]) }
+    package var certificatePEM: [UInt8] { certificatePEMBytes([self.authority.certificate.pointer]) }
 
     /// The authority as trust roots.
-    package var trustRoots: TrustRoots { .pem(certificatePEM) }
+    package var trustRoots: TrustRoots { .pem(self.certificatePEM) }
 
     /// Returns an identity for a server.
     ///
@@ -79,7 +79,7 @@ package final class ThrowAwayCA: Sendable {
         )
         var extensions = [(NID_ext_key_usage, "serverAuth")]
         if !names.isEmpty { extensions.append((NID_subject_alt_name, names.joined(separator: ","))) }
-        return try issue(request, key: key, extensions: extensions)
+        return try self.issue(request, key: key, extensions: extensions)
     }
 
     /// Returns an identity for a client, like those that Apple issues for push: the topic as UID, and Apple's
@@ -105,7 +105,7 @@ package final class ThrowAwayCA: Sendable {
         if environments.contains(.production) { marks.append((.production, null)) }
         if !topics.isEmpty { marks.append((.topics, appleTopicsDER(topics))) }
         request.rawExtensions = marks.map { ($0.kind.rawValue, $0.value) }
-        return try issue(request, key: key, extensions: [(NID_ext_key_usage, "clientAuth")])
+        return try self.issue(request, key: key, extensions: [(NID_ext_key_usage, "clientAuth")])
     }
 
     /// Returns an identity for a server that no authority has signed.
@@ -131,7 +131,7 @@ package final class ThrowAwayCA: Sendable {
         let usage = key == .p256 ? "critical,digitalSignature" : "critical,digitalSignature,keyEncipherment"
         let identifiers = [(NID_subject_key_identifier, "hash"), (NID_authority_key_identifier, "keyid:always")]
         let material = try CertificateIssuer(request).issued(
-            by: authority,
+            by: self.authority,
             to: generateKey(key),
             extensions: [(NID_basic_constraints, "critical,CA:FALSE"), (NID_key_usage, usage)] + extensions
                 + (self.isStrict ? identifiers : [])
