@@ -1,6 +1,6 @@
 """Push notifications to APNs, over HTTP/2 or the binary protocol, through libferry.
 
-A Provider takes notifications and gives one Outcome for each. Docs/c.md lists the options. Times are in seconds.
+A Provider takes notifications and gives one Outcome for each. Docs/begin/c.md lists the options. Times are in seconds.
 Python 2.7 and 3.4 or later.
 """
 import atexit

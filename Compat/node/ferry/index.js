@@ -1,6 +1,6 @@
 "use strict";
 
-// Notifications to APNs through libferry. README.md has a first program, and Docs/c.md the options.
+// Notifications to APNs through libferry. README.md has a first program, and Docs/begin/c.md the options.
 
 const READY = { OUTCOMES: 1, EVENT: 2, ROOM: 4, SETTLED: 8 };
 const PUSH_TYPES = ["", "alert", "background", "location", "voip", "complication", "fileprovider", "mdm",
@@ -174,7 +174,7 @@ function json(options) {
 const milliseconds = (seconds) => Math.min(Math.max(Math.ceil(seconds * 1000), 0), 0x7fffffff) || 0;
 
 class Provider {
-  /** Opens a provider with the options of Docs/c.md. A wrong one throws the library's sentence. */
+  /** Opens a provider with the options of Docs/begin/c.md. A wrong one throws the library's sentence. */
   constructor(options) {
     this._waiters = new Set();
     this._listener = null;

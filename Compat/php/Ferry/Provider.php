@@ -32,7 +32,7 @@ final class Provider implements Constants
     private array $reasons = [0 => ''];
 
     /**
-     * @param array $options the names of Docs/c.md, such as ['backend' => 'http2', 'production' => true].
+     * @param array $options the names of Docs/begin/c.md, such as ['backend' => 'http2', 'production' => true].
      * @throws Exception with a sentence about the option that is wrong.
      */
     public function __construct(array $options)

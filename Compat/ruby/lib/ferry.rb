@@ -245,7 +245,7 @@ module Ferry
   class Provider
     BATCH = 4096
 
-    # `options`: a Hash with the names of Docs/c.md.
+    # `options`: a Hash with the names of Docs/begin/c.md.
     def initialize(options)
       @handle = C.with_options(options) { |*arguments| C::OPEN.call(*arguments) }
       ObjectSpace.define_finalizer(self, self.class.finalizer(@handle, Process.pid))

@@ -149,8 +149,8 @@ const char *ferry_error_text(int64_t code);
 const char *ferry_reason_text(uint32_t reason);
 
 /*
- * Opens a provider. `json` is one object with the options; Docs/c.md lists them. No connection is made until there is
- * something to send. Returns a ferry_t, or an error. Then `message`, if `size` is not 0, is a sentence that ends with 0.
+ * Opens a provider. `json` is one object with the options; Docs/begin/c.md lists them. No connection is made until there
+ * is something to send. Returns a ferry_t, or an error. Then `message`, if `size` is not 0, is a sentence that ends with 0.
  */
 int64_t ferry_open(const char *json, size_t length, char *message, size_t size);
 

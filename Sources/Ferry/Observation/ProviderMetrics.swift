@@ -7,8 +7,8 @@ public import FerryCore
 /// configuration.observer = ProviderMetrics(factory: MetricsSystem.factory, dimensions: [("provider", "production")])
 /// ```
 ///
-/// The names and their dimensions stand in `Docs/metrics.md`. Each name is valid in Prometheus. The values of a dimension are
-/// a closed set, and each is there from the beginning with 0. Ferry adds no device token, tag or connection.
+/// The names and their dimensions stand in `Docs/how-it-works/metrics.md`. Each name is valid in Prometheus. The values of
+/// a dimension are a closed set, and each is there from the beginning with 0. Ferry adds no device token, tag or connection.
 ///
 /// Cost: a handful of calls of the backend for each turn of the event loop, whatever the number of notifications.
 ///

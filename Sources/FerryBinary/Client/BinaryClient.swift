@@ -17,7 +17,7 @@ internal import NIOCore
 ///            settled                   settled (rejected)
 /// ```
 ///
-/// `Docs/semantics.md`, "binary client", describes the behaviour.
+/// `Docs/how-it-works/semantics.md`, "binary client", describes the behaviour.
 package struct BinaryClient: ProviderMachine, ~Copyable {
     /// Six TLS records.
     package static let chunk = 96 << 10

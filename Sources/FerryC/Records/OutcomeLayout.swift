@@ -56,7 +56,7 @@ extension Rejection {
     /// The status with which a gateway of the binary protocol tells its client; 0: it accepts in silence, and tells the
     /// feedback list or nobody.
     ///
-    /// `Docs/gateway.md` has the table and the reasons.
+    /// `Docs/commands/gateway.md` has the table and the reasons.
     fileprivate var legacyStatus: UInt8 {
         if self.origin == .gateway || self.origin == .inferred { return UInt8(clamping: self.status ?? 0) }
         return switch self.reason {

@@ -27,8 +27,8 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
 
             Other members are 'host', 'clientCA' and 'legacyTLS' in 'listen'; 'to', 'ca', 'sandbox', 'cert', 'key', \
             'pingInterval' and 'idleCheck' in an upstream; 'fingerprints', 'userID', 'anyone', 'upstream', 'mode', \
-            'resends' and 'repeatsUnknown' in a client; 'fsync' in 'store'; and 'repeatsUnknown'. Docs/gateway.md says \
-            what each means.
+            'resends' and 'repeatsUnknown' in a client; 'fsync' in 'store'; and 'repeatsUnknown'. \
+            Docs/commands/gateway.md says what each means.
 
             Examples:
               ferry gateway --config gateway.json

@@ -17,7 +17,7 @@ package import NIOCore
 /// A notification is in the front or on exactly one side, and gets its outcome there. No table of notifications exists,
 /// because their entries keep the caller's tags.
 ///
-/// `Docs/migration.md` describes the behaviour.
+/// `Docs/begin/migration.md` describes the behaviour.
 package struct MigratingClient<
     Binary: ProviderMachine & ~Copyable,
     HTTP2: ProviderMachine & ~Copyable

@@ -155,7 +155,8 @@ import Testing
     }
 
     @Test func `the page names every problem`() throws {
-        let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Docs/doctor.md")
+        let page = URL(filePath: #filePath)
+            .deletingLastPathComponent().appending(path: "../../../Docs/commands/doctor.md")
         let text = try String(contentsOf: page.standardized, encoding: .utf8)
         for problem in Problem.allCases { #expect(text.contains("`\(problem.rawValue)`"), "\(problem)") }
         for check in Finding.Check.allCases { #expect(text.contains("`\(check.rawValue)`"), "\(check)") }

@@ -19,7 +19,7 @@ import Testing
     @Test func `nothing is destroyed, every rejection is listed, and few are swallowed or doubled`() async throws {
         let sum = try await Self.run(Self.seeds(21), isKilled: false)
         // One client that does not send again, and repeats its list on purpose within a minute, loses some: see
-        // "Twice, once, never" in Docs/gateway.md.
+        // "Twice, once, never" in Docs/commands/gateway.md.
         #expect(sum.swallowed <= max(sum.pushes / 10_000, 5))
         #expect(sum.doubled <= max(sum.pushes / 100, 3))
     }

@@ -4,7 +4,8 @@ import FerryCore
 import FerryMachine
 import NIOCore
 
-/// A program with an old library, as `Docs/old-stacks.md` has them: what it sends, and what it does with an error response.
+/// A program with an old library, as `Docs/begin/old-stacks.md` has them: what it sends, and what it does with an error
+/// response.
 final class OldProgram {
     /// When a library looks for an error response.
     enum Reading: Hashable {

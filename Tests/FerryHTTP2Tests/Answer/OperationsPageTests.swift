@@ -2,12 +2,13 @@ import FerryHTTP2
 import Foundation
 import Testing
 
-/// Checks that `Docs/operations.md` and the tables in the code agree.
+/// Checks that `Docs/how-it-works/operations.md` and the tables in the code agree.
 @Suite struct OperationsPageTests {
     private let rows: [[String]]
 
     init() throws {
-        let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Docs/operations.md")
+        let page = URL(filePath: #filePath)
+            .deletingLastPathComponent().appending(path: "../../../Docs/how-it-works/operations.md")
         let text = try String(contentsOf: page.standardized, encoding: .utf8)
         self.rows = text.split(separator: "\n").filter { $0.hasPrefix("| ") }.map { line in
             line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }

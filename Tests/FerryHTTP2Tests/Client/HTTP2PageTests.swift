@@ -6,13 +6,14 @@ import Testing
 
 @testable import FerryHTTP2
 
-/// Checks that `Docs/http2.md` and the code give the same figures.
+/// Checks that `Docs/how-it-works/http2.md` and the code give the same figures.
 @Suite struct HTTP2PageTests {
     private let text: String
     private let options = HTTP2Options()
 
     init() throws {
-        let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Docs/http2.md")
+        let page = URL(filePath: #filePath)
+            .deletingLastPathComponent().appending(path: "../../../Docs/how-it-works/http2.md")
         self.text = try String(contentsOf: page.standardized, encoding: .utf8)
     }
 

@@ -4,12 +4,13 @@ import Foundation
 import NIOCore
 import Testing
 
-/// Checks that `Docs/channels.md` and the code agree.
+/// Checks that `Docs/commands/channels.md` and the code agree.
 @Suite struct ChannelsPageTests {
     private let page: String
 
     init() throws {
-        let url = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Docs/channels.md")
+        let url = URL(filePath: #filePath)
+            .deletingLastPathComponent().appending(path: "../../../Docs/commands/channels.md")
         self.page = try String(contentsOf: url.standardized, encoding: .utf8)
     }
 

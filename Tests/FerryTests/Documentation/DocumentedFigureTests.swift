@@ -48,7 +48,7 @@ import Testing
                 "backOff": [Figure.range(options.backOff), Figure.time(options.backOff.lowerBound)],
                 "idleTimeout": [Figure.time(try #require(options.idleTimeout))],
             ],
-            in: "semantics.md"
+            in: "how-it-works/semantics.md"
         )
     }
 
@@ -72,13 +72,13 @@ import Testing
                     Figure.count(breaker.threshold), Figure.range(breaker.pause), Figure.count(breaker.trial),
                 ],
             ],
-            in: "http2.md"
+            in: "how-it-works/http2.md"
         )
     }
 
     /// The constants that rows name, by page.
     private static let constants: [String: [String: [String]]] = [
-        "semantics.md": [
+        "how-it-works/semantics.md": [
             "BinaryClient.accountLimit": [Figure.count(BinaryClient.accountLimit)],
             "BinaryClient.stubLimit": [Figure.count(BinaryClient.stubLimit)],
             "BinaryClient.suspicionLimit": [Figure.count(Int(BinaryClient.suspicionLimit))],
@@ -116,7 +116,7 @@ import Testing
             "JSONScanner.maximumDepth": [Figure.count(JSONScanner.maximumDepth)],
             "BatchStorage.arenaLimit": [Figure.bytes(BatchStorage.arenaLimit + 1)],
         ],
-        "http2.md": [:],
+        "how-it-works/http2.md": [:],
     ]
 
     @Test(arguments: constants.keys.sorted())
