@@ -11,7 +11,7 @@
 /// 0.051000 1> end
 /// ```
 ///
-/// The bytes are the plaintext above TLS. `Docs/commands/transcripts.md` describes the format.
+/// The bytes are the plaintext above TLS. `Docs/commands/replay.md` describes the format.
 public struct Transcript: Sendable, Hashable {
     /// The two services of the binary protocol.
     @nonexhaustive

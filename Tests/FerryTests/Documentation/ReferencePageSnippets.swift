@@ -2,12 +2,9 @@ import CoreMetrics
 import Ferry
 import FerryTesting
 import Foundation
-import Logging
 import NIOCore
 import NIOEmbedded
-import ServiceLifecycle
 import Synchronization
-import UnixSignals
 
 // The code of the pages in Docs, where no program of Examples has it. `PageSnippetTests` compares the pages with this
 // file. Each function here is one page or one part of it, and none of them runs.
@@ -27,7 +24,7 @@ func sendOne(_ provider: BinaryProvider, to device: DeviceToken) async throws {
     }
 }
 
-func pagesUsingAndServices() {
+func pageUsing() {
     /// Where to send, and as whom.
     func makeConfiguration() throws -> BinaryConfiguration {
         let identity = try TLSIdentity(certificatePath: "client.pem", privateKeyPath: "client-key.pem")
@@ -162,16 +159,6 @@ func pagesUsingAndServices() {
         } catch {
             print("\(error)")
         }
-    }
-
-    func serve() async throws {
-        let provider = try BinaryProvider(makeConfiguration())
-        let group = ServiceGroup(
-            services: [provider],
-            gracefulShutdownSignals: [.sigterm, .sigint],
-            logger: Logger(label: "app")
-        )
-        try await group.run()
     }
 }
 
