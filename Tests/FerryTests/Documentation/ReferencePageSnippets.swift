@@ -294,3 +294,36 @@ func sendToChannel(_ tokens: ProviderTokenSource) async throws {
     }
     print(outcome)
 }
+
+// The page about Live Activities.
+
+private struct Score: Encodable {
+    var home: Int
+    var away: Int
+}
+
+func updateLiveActivity(_ provider: HTTP2Provider, _ activity: DeviceToken) async throws {
+    let score = try JSONFragment(encoding: Score(home: 2, away: 1))
+    var payload = Payload(alert: .init(title: "Goal", body: "Two to one."), sound: "horn.aiff")
+    payload.liveActivity = .init(.update, timestamp: .now, contentState: score)
+    let update = try PushNotification(
+        payload,
+        topic: "com.example.app.push-type.liveactivity",
+        pushType: .liveactivity,
+        priority: .immediate
+    )
+    print(try await provider.send(update, to: activity))
+}
+
+func startAndEndLiveActivity() throws -> [Payload] {
+    let teams = try JSONFragment(json: #"{"home":"Ferry","away":"Lighthouse"}"#)
+    var start = Payload(alert: .init(title: "Kick-off", body: "The game begins."))
+    start.liveActivity = .init(
+        .start(attributesType: "GameAttributes", attributes: teams),
+        timestamp: .now,
+        contentState: try JSONFragment(encoding: Score(home: 0, away: 0))
+    )
+    var end = Payload()
+    end.liveActivity = .init(.end, timestamp: .now, contentState: nil, dismissalDate: .now)
+    return [start, end]
+}
