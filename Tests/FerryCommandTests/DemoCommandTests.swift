@@ -29,7 +29,7 @@ import Testing
             #expect(!output.result.contains("✗"))
             let shown = Self.rows(output.result)
             #expect(try Self.rows(Self.page("README.md")).isSubset(of: shown))
-            #expect(try Self.rows(Self.page("Docs/commands/demo.md")) == shown)
+            #expect(try Self.rows(Self.page("Docs/project/testing.md")) == shown)
         }
     }
 
