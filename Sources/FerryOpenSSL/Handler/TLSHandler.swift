@@ -1,16 +1,9 @@
 package import NIOCore
+internal import NIOTLS
 
 /// TLS as a channel handler, for either side: ciphertext below, plaintext above.
 ///
-/// ```
-///            active        handshake done     close, failure      both sides done, or deadline
-///    idle ─────────▶ handshaking ─────────▶ active ─────▶ closing ─────────▶ closed
-///                      │    │                 │             ▲ │                ▲
-///                      │    └── failure ──────│─────────────┘ │                │
-///                      └──── close, EOF ──────┴───────────────┴────── EOF ─────┘
-/// ```
-///
-/// The handler fires:
+/// ``State`` draws its life. The handler fires:
 /// * `TLSUserEvent.handshakeCompleted(negotiatedProtocol:)`.
 /// * `ChannelEvent.inputClosed` when the peer sent close_notify and the channel allows remote half closure. Writing
 ///   continues until the owner closes.
@@ -47,45 +40,19 @@ package final class TLSHandler: ChannelDuplexHandler {
         package init() {}
     }
 
-    /// A half close that waits for its turn.
-    struct OutputShutdown {
-        var promise: EventLoopPromise<Void>?
-    }
-
-    enum State {
-        case idle
-        case handshaking
-        case active
-        /// The handler waits for the missing parts of a closing.
-        case closing
-        case closed
-    }
-
     let limits: Limits
+    // TLSHandler+Closing.swift uses these, too.
     var engine: TLSEngine
     var state = State.idle
-    /// Whether this side is half closed: close_notify was sent, or waits for the end of the handshake.
-    var isOutputClosed = false
-    /// Whether the peer's input has ended, or is no longer awaited after a failure.
-    var isInputClosed = false
+    var output = Output.open
     var writes = PendingWrites()
     /// The promises of writes whose ciphertext waits in the engine.
-    var encrypted: [EventLoopPromise<Void>] = []
-    var flights = HandshakeFlights()
-    var isSending = false
-    var isStepping = false
-    var hasFailed = false
-    /// Whether the last bytes of a closing, close_notify or the alert, have left.
-    var hasSentLast = false
-    /// Whether input is read and dropped after a failure, until the peer ends it.
-    var lingers = false
-    /// The half close that waits until all ciphertext was written.
-    var outputShutdown: OutputShutdown?
-    var closePromises: [EventLoopPromise<Void>] = []
-    var deadline: Scheduled<Void>?
-    /// Whether the next handler asked for bytes, or the handshake needs them.
-    var wantsRead = false
-    var deliveredSinceRead = false
+    private var encrypted: [EventLoopPromise<Void>] = []
+    private var flights = HandshakeFlights()
+    private var demand = ReadDemand.none
+    // Marks against re-entrance: a callback may call any method of the handler.
+    private var isStepping = false
+    private var isSending = false
 
     /// The number of bytes of ciphertext for this channel so far, handshake included. Bytes count when they are
     /// encrypted. So after a flush on a connection whose handshake is done, the number covers all earlier writes.
@@ -156,15 +123,32 @@ package final class TLSHandler: ChannelDuplexHandler {
     package func channelInactive(context: ChannelHandlerContext) {
         // If a write fails inside a callback, the channel reads the rest and ends before the callback returns. The loop
         // that would process the rest is further up the stack, and would come too late.
-        isStepping = false
-        step(context: context)
-        let isNews = state == .handshaking || state == .active && !isInputClosed
-        let error = isNews ? endOfStreamError : nil
-        // No promise may complete before the error was fired.
-        state = .closed
-        if let error { context.fireErrorCaught(error) }
+        processEvents(context: context)
+        send(context: context)
+        let error = endOfStreamError
+        if let error {
+            // No promise may complete before the error was fired. In these states no call of `close` waits.
+            _ = state.end()
+            context.fireErrorCaught(error)
+        }
         finish(failing: error ?? TLSError(.closed, "The connection ended before the bytes could be sent."))
         context.fireChannelInactive()
+    }
+
+    /// Starts the handshake.
+    private func begin(context: ChannelHandlerContext) {
+        guard case .idle = state else { return }
+        let deadline = schedule(limits.handshake, context: context) { handler in
+            let error = TLSError(
+                .handshakeTimeout,
+                "The TLS handshake did not end within \(handler.limits.handshake); "
+                    + "the peer may not speak TLS, or be overloaded."
+            )
+            handler.fail(error, context: context, lingering: false)
+        }
+        state = .handshaking(deadline: deadline)
+        step(context: context)
+        if state.isHandshaking { context.read() }
     }
 
     // MARK: Reading
@@ -172,22 +156,21 @@ package final class TLSHandler: ChannelDuplexHandler {
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let ciphertext = unwrapInboundIn(data)
         ciphertextBytesConsumed += UInt64(ciphertext.readableBytes)
-        guard state != .closed else { return }
-        if state == .handshaking { flights.received(at: context.eventLoop.now) }
+        guard !state.isClosed else { return }
+        if state.isHandshaking { flights.received(at: context.eventLoop.now) }
         engine.ingest(ciphertext)
         step(context: context)
     }
 
     package func channelReadComplete(context: ChannelHandlerContext) {
-        let delivered = deliveredSinceRead
-        deliveredSinceRead = false
+        let delivered = demand.endBurst()
         context.fireChannelReadComplete()
         // Without this line, a handler that asked for bytes would wait for ever behind records without data.
-        if !delivered, wantsRead || state == .handshaking || state == .closing { context.read() }
+        if !delivered, demand.isOpen || state.isHandshaking || state.isClosing { context.read() }
     }
 
     package func read(context: ChannelHandlerContext) {
-        wantsRead = true
+        demand.ask()
         context.read()
     }
 
@@ -199,37 +182,59 @@ package final class TLSHandler: ChannelDuplexHandler {
         }
     }
 
+    /// Processes the engine's events. A call from inside returns at once, because the outer call's loop does its work.
+    private func step(context: ChannelHandlerContext) {
+        guard !isStepping else { return }
+        processEvents(context: context)
+        send(context: context)
+    }
+
+    private func processEvents(context: ChannelHandlerContext) {
+        let isInside = isStepping
+        isStepping = true
+        defer { isStepping = isInside }
+        while !state.isClosed, let event = engine.step() {
+            switch event {
+            case .handshakeCompleted(let applicationProtocol):
+                handshakeCompleted(applicationProtocol, context: context)
+            case .plaintext(let buffer):
+                // An owner that closed the channel wants no more data.
+                guard state.isOpen else { continue }
+                demand = .met(asksAgain: false)
+                context.fireChannelRead(wrapInboundOut(buffer))
+            case .peerClosed:
+                peerClosed(context: context)
+            case .failed(let error):
+                fail(error, context: context)
+            }
+        }
+    }
+
+    private func handshakeCompleted(_ applicationProtocol: String?, context: ChannelHandlerContext) {
+        guard state.isHandshaking else { return }
+        state.open()
+        // An earlier half close is already noted: `send` carries it out last.
+        encryptMarked(context: context)
+        if !output.isOpen { engine.closeNotify() }
+        send(context: context)
+        context.fireUserInboundEventTriggered(
+            TLSUserEvent.handshakeCompleted(negotiatedProtocol: applicationProtocol)
+        )
+    }
+
     // MARK: Writing
 
-    /// An event that an owner sends towards the socket.
-    package enum OutboundEvent: Sendable {
-        /// End the bytes with close_notify, and leave the socket's output open.
-        case closeNotify
-    }
-
-    package func triggerUserOutboundEvent(
-        context: ChannelHandlerContext,
-        event: Any,
-        promise: EventLoopPromise<Void>?
-    ) {
-        guard case .closeNotify = event as? OutboundEvent else {
-            return context.triggerUserOutboundEvent(event, promise: promise)
-        }
-        closeNotify(context: context)
-        promise?.succeed()
-    }
-
     package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        guard !isOutputClosed else {
+        guard output.isOpen else {
             promise?.fail(ChannelError.outputClosed)
             return
         }
-        guard state != .closing, state != .closed else {
+        guard !state.isClosing, !state.isClosed else {
             promise?.fail(ChannelError.ioOnClosedChannel)
             return
         }
         writes.append(unwrapOutboundIn(data), promise)
-        if state != .active, writes.bytes > limits.bufferedBytes {
+        if !state.isOpen, writes.bytes > limits.bufferedBytes {
             let limit = "\(limits.bufferedBytes) bytes were written before the TLS handshake ended"
             fail(TLSError(.bufferLimitExceeded, "More than \(limit); write less until then."), context: context)
         }
@@ -237,9 +242,77 @@ package final class TLSHandler: ChannelDuplexHandler {
 
     package func flush(context: ChannelHandlerContext) {
         writes.mark()
-        if state == .active {
+        if state.isOpen {
             encryptMarked(context: context)
             send(context: context)
         }
     }
+
+    // Two rules keep re-entrance harmless. Encryption never calls out. Only the outermost `send` writes, so that records
+    // leave in the order in which they were made.
+
+    /// Encrypts the flushed writes. Their promises go out with the next ciphertext.
+    func encryptMarked(context: ChannelHandlerContext) {
+        let batch = writes.takeMarked()
+        do throws(TLSError) {
+            for buffer in batch.buffers { try engine.encrypt(buffer) }
+            encrypted += batch.promises
+        } catch {
+            fail(error, context: context)
+            for promise in batch.promises { promise.fail(error) }
+        }
+    }
+
+    /// Writes all ciphertext, then shuts the output if that was asked for.
+    func send(context: ChannelHandlerContext) {
+        guard !isSending else { return }
+        isSending = true
+        defer { isSending = false }
+        while true {
+            let promises = takeEncrypted()
+            if let ciphertext = engine.takeCiphertext() {
+                if state.isHandshaking { flights.sent(at: context.eventLoop.now) }
+                let promise = joined(promises, on: context.eventLoop)
+                context.writeAndFlush(wrapOutboundOut(ciphertext), promise: promise)
+            } else if !promises.isEmpty {
+                for promise in promises { promise.succeed() }
+            } else if case .ending = output, state.isOpen || state.isClosing {
+                let promise = output.end()
+                context.close(mode: .output, promise: promise)
+            } else {
+                return
+            }
+        }
+    }
+
+    /// Writes the last ciphertext, with close_notify or an alert, and notes when it has left.
+    func sendLast(context: ChannelHandlerContext) {
+        let left = context.eventLoop.makePromise(of: Void.self)
+        left.futureResult.assumeIsolated().whenComplete { _ in
+            self.state.closing?.hasSentLast = true
+            if self.state.closing?.cause == .lingeringFailure { context.close(mode: .output, promise: nil) }
+            self.complete(context: context)
+        }
+        encrypted.append(left)
+        send(context: context)
+    }
+
+    /// Takes the promises of writes whose ciphertext waits in the engine.
+    func takeEncrypted() -> [EventLoopPromise<Void>] {
+        defer { encrypted = [] }
+        return encrypted
+    }
+
+    /// Returns one promise that completes all of `promises`.
+    private func joined(_ promises: [EventLoopPromise<Void>], on eventLoop: any EventLoop) -> EventLoopPromise<Void>? {
+        guard promises.count > 1 else { return promises.first }
+        let joined = eventLoop.makePromise(of: Void.self)
+        joined.futureResult.whenComplete { result in
+            for promise in promises { promise.completeWith(result) }
+        }
+        return joined
+    }
 }
+
+@available(*, unavailable)
+extension TLSHandler: Sendable {}
