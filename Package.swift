@@ -260,7 +260,12 @@ let package = Package(
         .testTarget(name: "FerryCoreTests", dependencies: ["FerryCore"], swiftSettings: settings),
         .testTarget(
             name: "FerryMachineTests",
-            dependencies: ["FerryMachine", "FerryCore", .product(name: "NIOCore", package: "swift-nio")],
+            dependencies: [
+                "FerryMachine", "FerryCore",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
             swiftSettings: settings
         ),
         .testTarget(

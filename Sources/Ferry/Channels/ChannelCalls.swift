@@ -25,9 +25,6 @@ final class ChannelCalls: Sendable {
         self.limit = max(limit, 1)
     }
 
-    /// Whether the manager has ended.
-    var hasEnded: Bool { self.state.withLock { $0.hasEnded } }
-
     /// Makes a call, and returns its number.
     func begin() throws(ChannelManagerError) -> UInt64 {
         let number = self.state.withLock { state -> Result<UInt64, ChannelManagerError> in

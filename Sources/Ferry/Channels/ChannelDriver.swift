@@ -6,10 +6,10 @@ internal import NIOCore
 
 /// Runs a ``ChannelClient`` on an event loop: carries out its steps, and returns its results.
 ///
-/// `@unchecked Sendable`: other threads use only `calls`, `eventLoop` and the methods for any thread. Everything else is
-/// used on the event loop only.
+/// `@unchecked Sendable`: other threads use only `calls` and the methods for any thread. Everything else is used on the
+/// event loop only.
 final class ChannelDriver: @unchecked Sendable {
-    let eventLoop: any EventLoop
+    private let loop: MachineLoop
     private let calls: ChannelCalls
     private let connector: ProviderConnector
     private let tokens: ProviderTokenSource?
@@ -19,18 +19,10 @@ final class ChannelDriver: @unchecked Sendable {
     /// The connections that are being made.
     private var dials: [ConnectionID: Dial] = [:]
     private var bytes = ByteBuffer()
-    private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
-    private var isRunning = false
-    private var runsAgain = false
-    /// Whether the loop has ended. Any thread may then do the remaining work.
-    private var hasLoopEnded = false
-    /// A callback that never fires. The event loop drops it when it ends, and that ends the manager. Set once, in
-    /// `init`.
-    private var loopEnd: NIOScheduledCallback?
 
     init(_ configuration: ChannelManagerConfiguration, connector: ProviderConnector) {
         let connections = configuration.connections
-        self.eventLoop = configuration.eventLoopGroup.next()
+        self.loop = MachineLoop(on: configuration.eventLoopGroup.next())
         self.connector = connector
         self.tokens = connections.tokens
         self.logger = configuration.logger
@@ -43,8 +35,8 @@ final class ChannelDriver: @unchecked Sendable {
             deadline: configuration.deadline,
             listLimit: configuration.listLimit
         )
-        let watch = LoopWatch { [weak self] in self?.loopEnded() }
-        self.loopEnd = try? self.eventLoop.scheduleCallback(at: .distantFuture, handler: watch)
+        // The loop has closed the channels already.
+        self.loop.watchEnd { [weak self] in self?.endNow() }
     }
 
     // MARK: Any thread
@@ -60,14 +52,14 @@ final class ChannelDriver: @unchecked Sendable {
         }
         let number = try self.calls.begin()
         let requestID = requestID ?? .random()
-        self.eventLoop.execute {
+        self.loop.eventLoop.execute {
             self.machine.submit(operation, call: number, requestID: requestID, now: .now())
             self.run()
         }
         let answer = await withTaskCancellationHandler {
             await self.calls.result(of: number)
         } onCancel: {
-            self.execute {
+            self.loop.execute {
                 self.machine.cancel(number, now: .now())
                 self.run()
             }
@@ -76,7 +68,7 @@ final class ChannelDriver: @unchecked Sendable {
     }
 
     func shutDown() async {
-        self.execute {
+        self.loop.execute {
             self.machine.shutDown(now: .now())
             self.run()
         }
@@ -84,13 +76,7 @@ final class ChannelDriver: @unchecked Sendable {
     }
 
     /// Closes everything at once.
-    func abandon() { self.execute { self.endNow() } }
-
-    /// Runs `body` on the loop. Does nothing once the manager has ended, because the loop may have ended too.
-    private func execute(_ body: @escaping @Sendable () -> Void) {
-        guard !self.calls.hasEnded else { return }
-        self.eventLoop.execute(body)
-    }
+    func abandon() { self.loop.execute { self.endNow() } }
 
     /// The error for a result of another operation. The machine never returns one.
     static var wrongResult: ChannelManagerError {
@@ -100,28 +86,18 @@ final class ChannelDriver: @unchecked Sendable {
     // MARK: The loop
 
     /// Does all work that is possible now.
-    ///
-    /// Connections may call `run` again from within. Such a call only sets a flag, and the loop repeats: recursion would
-    /// re-enter the machine in the middle of a step.
     private func run() {
-        assert(self.eventLoop.inEventLoop || self.hasLoopEnded)
-        guard !self.isRunning else {
-            self.runsAgain = true
-            return
-        }
-        self.isRunning = true
-        repeat {
-            self.runsAgain = false
+        self.loop.run {
             self.carryOut()
             if let deadline = self.machine.nextDeadline, deadline <= .now() { self.machine.tick(now: .now()) }
             self.carryOut()
             for connection in self.connections.values { self.write(to: connection) }
             self.carryOut()
             for settled in self.machine.takeSettled() { self.settle(settled) }
-        } while self.runsAgain
-        self.isRunning = false
-        self.schedule()
-        if self.machine.isFinished { self.finish() }
+        } afterwards: {
+            self.schedule()
+            if self.machine.isFinished { self.finish() }
+        }
     }
 
     private func settle(_ settled: ChannelClient.Settled) {
@@ -176,28 +152,17 @@ final class ChannelDriver: @unchecked Sendable {
     }
 
     private func schedule() {
-        guard let deadline = self.machine.nextDeadline, !self.hasLoopEnded else { return self.stopTimer() }
-        if let timer, timer.deadline == deadline { return }
-        self.stopTimer()
-        let task = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
-            self.timer = nil
-            self.run()
-        }
-        self.timer = (deadline, task)
-    }
-
-    private func stopTimer() {
-        self.timer?.task.cancel()
-        self.timer = nil
+        guard let deadline = self.machine.nextDeadline else { return self.loop.stopTimer() }
+        if self.loop.needsTimer(by: deadline) { self.loop.setTimer(at: deadline) { self.run() } }
     }
 
     // MARK: Connections
 
     private func dial(_ id: ConnectionID) {
         // After the loop has ended, the machine is abandoned next, so a new connection would be useless.
-        guard !self.hasLoopEnded else { return }
+        guard !self.loop.hasLoopEnded else { return }
         self.logger.debug("connecting", metadata: ["apns.connection": "\(id.rawValue)"])
-        let dial = self.connector.dial(on: self.eventLoop, logger: self.logger) { self.dialed(id, $0) }
+        let dial = self.connector.dial(on: self.loop.eventLoop, logger: self.logger) { self.dialed(id, $0) }
         self.dials[id] = dial
         dial.start()
     }
@@ -239,23 +204,16 @@ final class ChannelDriver: @unchecked Sendable {
         self.run()
     }
 
-    /// Ends the manager after its loop has ended. The loop has closed the channels already.
-    private func loopEnded() {
-        guard !self.calls.hasEnded else { return }
-        self.hasLoopEnded = true
-        self.endNow()
-    }
-
     private func finish() {
-        guard !self.calls.hasEnded else { return }
-        self.stopTimer()
+        guard !self.loop.isOver else { return }
+        self.loop.end()
         self.calls.end()
-        // Last: this drops the watch, which reports the end of the loop.
-        self.loopEnd?.cancel()
     }
 }
 
 extension ChannelDriver: ConnectionOwner {
+    var eventLoop: any EventLoop { self.loop.eventLoop }
+
     func received(_ bytes: ByteBuffer, on connection: ConnectionHandler) {
         self.machine.received(connection.id, bytes, now: .now())
         self.run()

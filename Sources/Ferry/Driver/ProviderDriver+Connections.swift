@@ -20,7 +20,7 @@ extension ProviderDriver where Machine: ~Copyable {
 
     private func dial(_ id: ConnectionID) {
         // After the loop has ended, the machine is abandoned next, so a new connection would be useless.
-        guard !self.hasLoopEnded else { return }
+        guard !self.loop.hasLoopEnded else { return }
         self.logger.debug("connecting", metadata: ["apns.connection": "\(id.rawValue)"])
         let dial = self.connector(id).dial(on: self.eventLoop, logger: self.logger) { self.dialed(id, $0) }
         self.dials[id] = dial

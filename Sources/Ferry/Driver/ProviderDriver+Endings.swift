@@ -57,11 +57,8 @@ extension ProviderDriver where Machine: ~Copyable {
         self.run()
     }
 
-    /// Ends the provider after its loop has ended. The loop has closed the channels already. Does nothing after a
-    /// shutdown.
+    /// Ends the provider after its loop has ended. The loop has closed the channels already.
     func loopEnded() {
-        guard !self.endings.isFinished else { return }
-        self.hasLoopEnded = true
         // The loops of a group end together, so the other drivers notice it by themselves.
         self.abandon(undelivered: .shutDown, uncertain: .shutDown)
     }
@@ -78,8 +75,7 @@ extension ProviderDriver where Machine: ~Copyable {
             guard self.isDelivered else { return self.endings.keptAlive = self }
             self.endings.isFinished = true
             self.endings.keptAlive = nil
-            self.loopEnd?.cancel()
-            self.end()
+            self.loop.end()
             self.tellObserver()
             if self.commons.ended(self.index) {
                 let report = self.commons.report(unsettledOf: LoopSet())
@@ -95,7 +91,7 @@ extension ProviderDriver where Machine: ~Copyable {
     }
 
     /// Whether the sink has the outcomes that this loop gave. One whose loop is gone cannot wait for that.
-    private var isDelivered: Bool { self.hasLoopEnded || !self.commons.holds(outcomesOf: self.index) }
+    private var isDelivered: Bool { self.loop.hasLoopEnded || !self.commons.holds(outcomesOf: self.index) }
 
     private func complete(_ waiters: [DriverEndings.Waiter]) {
         for waiter in waiters {

@@ -2,7 +2,6 @@ internal import FerryCore
 internal import FerryMachine
 internal import Logging
 internal import NIOCore
-internal import Synchronization
 
 /// Runs a ``ProviderMachine`` on an event loop: carries out its steps, and delivers its outcomes and events.
 ///
@@ -33,7 +32,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     /// The longest time that unread bytes delay a deadline: a peer may never stop sending.
     private static var readLimit: TimeAmount { .seconds(1) }
 
-    let eventLoop: any EventLoop
+    let loop: MachineLoop
     /// The number of this loop among those of the provider.
     let index: Int
     /// What this driver has in common with those of the provider's other loops.
@@ -46,15 +45,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     /// The connections that are being made.
     var dials: [ConnectionID: Dial] = [:]
     var endings = DriverEndings()
-    /// A callback that never fires. The event loop drops it when it ends, and that ends the provider. Set once, in
-    /// `init`.
-    private(set) var loopEnd: NIOScheduledCallback?
-    /// Whether the loop has ended. Any thread may then do the remaining work.
-    var hasLoopEnded = false
-    private let isOver = Atomic(false)
     private var bytes = ByteBuffer()
     private var given = GivenOutcomes()
-    private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
     /// The time at which the stream's reader is woken for outcomes that wait for others.
     private var wakesReaderAt: NIODeadline?
     /// The time until which the deadlines of silent connections wait for unread bytes; nil: they do not wait.
@@ -70,8 +62,6 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private var hasLoggedPause = false
     private let patience: Patience
     private let turnEnded: ((borrowing Machine) -> Void)?
-    private var isRunning = false
-    private var runsAgain = false
 
     /// - Parameters:
     ///   - commons: what the drivers of the provider have in common. The driver joins them.
@@ -84,7 +74,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         connector: @escaping (ConnectionID) -> ProviderConnector,
         options: Options
     ) {
-        self.eventLoop = eventLoop
+        self.loop = MachineLoop(on: eventLoop)
         self.index = index
         self.commons = commons
         self.connector = connector
@@ -97,34 +87,22 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         self.tokens = options.tokens.map { TokenDesk($0) }
         self.busyPoll = options.looksBeforeSleeping ? BusyPoll() : nil
         commons.loops.append(self)
-        let watch = LoopWatch { [weak self] in self?.loopEnded() }
-        self.loopEnd = try? self.eventLoop.scheduleCallback(at: .distantFuture, handler: watch)
+        self.loop.watchEnd { [weak self] in self?.loopEnded() }
     }
 
     // MARK: Any thread
 
-    var hasEnded: Bool { self.isOver.load(ordering: .relaxed) }
+    var eventLoop: any EventLoop { self.loop.eventLoop }
 
-    func wake() {
-        guard !self.hasEnded else { return }
-        self.eventLoop.execute { self.run() }
-    }
+    var hasEnded: Bool { self.loop.isOver }
+
+    func wake() { self.loop.execute { self.run() } }
 
     // MARK: The loop
 
     /// Does all work that is possible now.
-    ///
-    /// Sinks and connections may call `run` again from within. Such a call only sets a flag, and the loop repeats:
-    /// recursion would re-enter the machine in the middle of a step.
     func run() {
-        assert(self.eventLoop.inEventLoop || self.hasLoopEnded)
-        guard !self.isRunning else {
-            self.runsAgain = true
-            return
-        }
-        self.isRunning = true
-        repeat {
-            self.runsAgain = false
+        self.loop.run {
             self.collect()
             self.carryOut()
             self.tickIfDue()
@@ -135,13 +113,13 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
             self.publishOutcomes()
             self.deliver()
             self.wakeReader()
-        } while self.runsAgain
-        self.isRunning = false
-        self.publish()
-        self.schedule()
-        self.checkEndings()
-        if let id = self.machine.bottleneck, let connection = self.connections[id] {
-            self.busyPoll?.wait { connection.hasUnreadBytes }
+        } afterwards: {
+            self.publish()
+            self.schedule()
+            self.checkEndings()
+            if let id = self.machine.bottleneck, let connection = self.connections[id] {
+                self.busyPoll?.wait { connection.hasUnreadBytes }
+            }
         }
     }
 
@@ -171,7 +149,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         if let error = event.providerError {
             self.machine.failed(error, now: .now)
             // The machine may want to do something about it.
-            self.runsAgain = true
+            self.loop.turnAgain()
         }
         // Only a provider of two protocols has sides.
         self.report(SidedEvent(event, side: self.commons.moves == nil ? nil : .http2))
@@ -286,7 +264,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private func deliver() {
         // The machine continues with empty arrays, so that a sink may submit while it reads these.
         self.given.exchange(with: &self.machine.outcomes)
-        self.commons.deliver(self.given.records, of: self.index, isPatient: self.hasLoopEnded)
+        self.commons.deliver(self.given.records, of: self.index, isPatient: self.loop.hasLoopEnded)
         guard !self.given.isEmpty else { return }
         self.commons.awaited.resume(self.given.awaited)
         self.given.removeAll()
@@ -356,32 +334,14 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
             activity,
             of: self.index,
             unread: { self.unreadCount },
-            isPatient: self.hasLoopEnded || self.endings.isFinished
+            isPatient: self.loop.hasLoopEnded || self.endings.isFinished
         )
         if owesMore { self.wake() }
     }
 
     private func schedule() {
         let deadline = min(self.machine.nextDeadline ?? .distantFuture, self.wakesReaderAt ?? .distantFuture)
-        guard deadline < .distantFuture, !self.endings.isFinished, !self.hasLoopEnded else { return }
-        if let timer, timer.deadline <= deadline { return }
-        self.timer?.task.cancel()
-        let at = max(deadline, .now() + Self.timerResolution)
-        let task = self.eventLoop.assumeIsolated().scheduleTask(deadline: at) {
-            self.timer = nil
-            self.run()
-        }
-        self.timer = (at, task)
-    }
-
-    /// Notes that the driver has nothing more to do.
-    func end() {
-        self.isOver.store(true, ordering: .relaxed)
-        self.stopTimer()
-    }
-
-    private func stopTimer() {
-        self.timer?.task.cancel()
-        self.timer = nil
+        guard deadline < .distantFuture, self.loop.needsTimer(by: deadline) else { return }
+        self.loop.setTimer(at: max(deadline, .now() + Self.timerResolution)) { self.run() }
     }
 }

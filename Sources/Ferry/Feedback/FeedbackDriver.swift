@@ -18,7 +18,7 @@ final class FeedbackDriver: @unchecked Sendable {
     private static let receiveLimit = 256 << 10
 
     let buffer: FeedbackBuffer
-    private let eventLoop: any EventLoop
+    private let loop: MachineLoop
     private let connector: TLSConnector
     private let logger: Logger
     private let limits: (idle: Duration, sweep: Duration)
@@ -29,10 +29,6 @@ final class FeedbackDriver: @unchecked Sendable {
     private var connection: FeedbackConnectionHandler?
     /// Whether the buffer had room after the last read.
     private var hasRoom = true
-    private var timer: Scheduled<Void>?
-    /// A callback that never fires. The event loop drops it when it ends, and that fails the reading. Set once, in
-    /// `init`.
-    private var loopEnd: NIOScheduledCallback?
 
     /// - Parameter onNews: called on any thread after tuples or the end came.
     init(
@@ -41,7 +37,7 @@ final class FeedbackDriver: @unchecked Sendable {
         onNews: @escaping @Sendable () -> Void = {}
     ) {
         self.buffer = FeedbackBuffer(limit: configuration.bufferLimit, onNews: onNews)
-        self.eventLoop = configuration.eventLoopGroup.next()
+        self.loop = MachineLoop(on: configuration.eventLoopGroup.next())
         self.connector = connector
         self.logger = configuration.logger
         self.limits = (configuration.idleTimeout, configuration.sweepTimeout)
@@ -52,10 +48,9 @@ final class FeedbackDriver: @unchecked Sendable {
                 sweep: TimeAmount(configuration.sweepTimeout)
             )
         )
-        let watch = LoopWatch { [weak self] in
+        self.loop.watchEnd { [weak self] in
             self?.fail(.connectionLost, "The event loop has ended before the feedback list was read.")
         }
-        self.loopEnd = try? self.eventLoop.scheduleCallback(at: .distantFuture, handler: watch)
     }
 
     // MARK: Any thread
@@ -63,29 +58,23 @@ final class FeedbackDriver: @unchecked Sendable {
     /// Connects, on the first call only.
     func start() {
         guard !self.hasStarted.exchange(true, ordering: .relaxed) else { return }
-        self.execute { self.connect() }
+        self.loop.execute { self.connect() }
     }
 
     func cancel() {
-        self.execute {
+        self.loop.execute {
             self.fail(.cancelled, "Reading the feedback list of \(self.connector.peer) was cancelled.")
         }
     }
 
     /// Continues reading after tuples were taken.
     func resume() {
-        self.execute {
+        self.loop.execute {
             self.hasRoom = true
             self.machine.resume(now: .now())
             self.schedule()
             if self.machine.isReading { self.connection?.read() }
         }
-    }
-
-    /// Runs `body` on the loop. Does nothing once the reading is over, because the loop may have ended too.
-    private func execute(_ body: @escaping @Sendable () -> Void) {
-        guard self.buffer.result == nil else { return }
-        self.eventLoop.execute(body)
     }
 
     // MARK: The loop
@@ -96,7 +85,7 @@ final class FeedbackDriver: @unchecked Sendable {
         self.machine.start(now: .now())
         self.schedule()
         let allocator = FixedSizeRecvByteBufferAllocator(capacity: Self.chunk)
-        let (connector, eventLoop) = (self.connector, self.eventLoop)
+        let (connector, eventLoop) = (self.connector, self.loop.eventLoop)
         let dial = Dial(
             connector,
             {
@@ -207,9 +196,7 @@ final class FeedbackDriver: @unchecked Sendable {
     /// Ends the reading. Only the first call has an effect.
     private func finish(_ result: Result<FeedbackReport, FeedbackError>) {
         guard self.machine.end() else { return }
-        self.timer?.cancel()
-        self.timer = nil
-        self.loopEnd?.cancel()
+        self.loop.end()
         self.dial?.cancel()
         self.dial = nil
         let connection = self.connection
@@ -228,13 +215,8 @@ final class FeedbackDriver: @unchecked Sendable {
     // MARK: Time
 
     private func schedule() {
-        self.timer?.cancel()
-        self.timer = nil
-        guard let deadline = self.machine.nextDeadline else { return }
-        self.timer = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
-            self.timer = nil
-            self.timePassed()
-        }
+        guard let deadline = self.machine.nextDeadline else { return self.loop.stopTimer() }
+        if self.loop.needsTimer(by: deadline) { self.loop.setTimer(at: deadline) { self.timePassed() } }
     }
 
     private func timePassed() {

@@ -6,14 +6,14 @@ internal import NIOCore
 /// The owner of a ``GatewayMachine`` on an event loop. It carries out the machine's actions, and passes its batches to
 /// the upstreams.
 ///
-/// `@unchecked Sendable`, because everything is used on the event loop only, except `eventLoop` and `sides`, which are
-/// set once.
+/// `@unchecked Sendable`, because everything is used on the event loop only, except `loop` and `sides`, which are set
+/// once.
 final class GatewayDriver: @unchecked Sendable {
     private static let isTaken = "Another gateway has taken the store."
     /// The reason for closing a silent connection whose place another one needs.
     static let tookPlace = "It said nothing, all connections that may be open were open, and others wanted its place."
 
-    let eventLoop: any EventLoop
+    private let loop: MachineLoop
     private let machine: GatewayMachine
     let upstreams: [GatewayUpstream]
     let sides = SideProviders()
@@ -23,7 +23,6 @@ final class GatewayDriver: @unchecked Sendable {
     private let names: [String]
     private let onEvent: (GatewayEvent, GatewayCounts) -> Void
     private var handlers: [ConnectionID: GatewayHandler] = [:]
-    private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
     private var strangers = StrangerNames()
     /// The clients that this process has claimed in the store.
     private var opened: Set<Int> = []
@@ -31,8 +30,6 @@ final class GatewayDriver: @unchecked Sendable {
     private var openings = 0
     private var onIdle: [() -> Void] = []
     private var onWritten: (() -> Void)?
-    private var isRunning = false
-    private var runsAgain = false
     private var stage = Stage.running
 
     /// The stage of the gateway's life.
@@ -60,7 +57,7 @@ final class GatewayDriver: @unchecked Sendable {
         self.upstreams = upstreams
         self.store = store
         self.list = list
-        self.eventLoop = eventLoop
+        self.loop = MachineLoop(on: eventLoop)
         self.onEvent = onEvent
     }
 
@@ -75,6 +72,8 @@ final class GatewayDriver: @unchecked Sendable {
         // Notifications of an earlier process are sent before the first client connects.
         self.eventLoop.execute { self.run { $0.timePassed(now: $1) } }
     }
+
+    var eventLoop: any EventLoop { self.loop.eventLoop }
 
     var counts: GatewayCounts { self.machine.counts }
 
@@ -209,28 +208,19 @@ final class GatewayDriver: @unchecked Sendable {
     }
 
     /// Gives an input to the machine, and carries out its actions.
-    ///
-    /// A channel may give another input in the middle of an action. That call only changes the machine, and the loop
-    /// here runs again.
     func run(_ input: (GatewayMachine, Moment) -> Void) {
         input(self.machine, .now)
-        guard !self.isRunning else {
-            self.runsAgain = true
-            return
-        }
-        self.isRunning = true
-        repeat {
-            self.runsAgain = false
+        self.loop.run {
             self.carryOut()
             self.forward()
             self.writeList()
             for event in self.machine.takeEvents() { self.onEvent(event, self.counts) }
             self.commit()
-        } while self.runsAgain
-        self.isRunning = false
-        self.schedule()
-        self.checkIdle()
-        self.checkWritten()
+        } afterwards: {
+            self.schedule()
+            self.checkIdle()
+            self.checkWritten()
+        }
     }
 
     private func carryOut() {
@@ -290,7 +280,7 @@ final class GatewayDriver: @unchecked Sendable {
             machine.abandonList()
         }
         self.stage = .finished
-        self.stopTimer()
+        self.loop.stopTimer()
         self.list?.close()
     }
 
@@ -327,18 +317,8 @@ final class GatewayDriver: @unchecked Sendable {
 
     private func schedule() {
         guard !self.isFinished, let deadline = self.machine.nextDeadline else { return }
-        if let timer, timer.deadline <= deadline { return }
-        self.timer?.task.cancel()
-        let task = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
-            self.timer = nil
-            self.run { $0.timePassed(now: $1) }
-        }
-        self.timer = (deadline, task)
-    }
-
-    private func stopTimer() {
-        self.timer?.task.cancel()
-        self.timer = nil
+        guard self.loop.needsTimer(by: deadline) else { return }
+        self.loop.setTimer(at: deadline) { self.run { $0.timePassed(now: $1) } }
     }
 
     // MARK: The end
@@ -367,7 +347,7 @@ final class GatewayDriver: @unchecked Sendable {
         guard !self.onIdle.isEmpty, self.openings == 0, self.machine.connectionCount == 0, self.machine.isIdle else {
             return
         }
-        self.stopTimer()
+        self.loop.stopTimer()
         let waiters = self.onIdle
         self.onIdle = []
         for body in waiters { body() }
