@@ -164,17 +164,67 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
-            name: "FerryCommand",
+            name: "FerryTerminal",
             dependencies: [
-                "Ferry", "FerryAppStore", "FerryBinary", "FerryCore", "FerryGateway", "FerryHTTP2", "FerryMachine",
-                "FerryOpenSSL", "FerryTesting",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "FerryBinary", "FerryCore", "FerryOpenSSL",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "FerryDoctor",
+            dependencies: [
+                "Ferry", "FerryAppStore", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryTerminal", "FerryTesting",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "FerryForwarding",
+            dependencies: [
+                "Ferry", "FerryCore", "FerryGateway", "FerryOpenSSL", "FerryTerminal", "FerryTesting",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "FerryBench",
+            dependencies: [
+                "Ferry", "FerryBinary", "FerryCore", "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryMachine",
+                "FerryOpenSSL", "FerryTerminal", "FerryTesting",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
-                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "FerryDemo",
+            dependencies: [
+                "Ferry", "FerryAppStore", "FerryCore", "FerryForwarding", "FerryGateway", "FerryTerminal",
+                "FerryTesting",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "FerryCommand",
+            dependencies: [
+                "Ferry", "FerryAppStore", "FerryBench", "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor",
+                "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryTerminal", "FerryTesting",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),
@@ -373,10 +423,20 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "FerryDoctorTests",
+            dependencies: [
+                "FerryDoctor", "Ferry", "FerryAppStore", "FerryOpenSSL", "FerryTerminal", "FerryTesting",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "FerryCommandTests",
             dependencies: [
-                "FerryCLI", "FerryCommand", "Ferry", "FerryAppStore", "FerryBinary", "FerryCore", "FerryGateway",
-                "FerryHTTP2", "FerryOpenSSL", "FerryTesting",
+                "FerryCLI", "FerryCommand", "Ferry", "FerryAppStore", "FerryBench", "FerryBinary", "FerryCore",
+                "FerryDemo",
+                "FerryDoctor", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryTerminal", "FerryTesting",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

@@ -1,6 +1,7 @@
 package import ArgumentParser
 internal import Dispatch
 internal import FerryCore
+internal import FerryTerminal
 
 /// The `ferry` program with its subcommands.
 package struct RootCommand: AsyncParsableCommand {

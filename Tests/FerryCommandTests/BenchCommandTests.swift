@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import FerryCommand
+@testable import FerryBench
 
 @Suite(.timeLimit(.minutes(10))) struct BenchCommandTests {
     @Test func `every run is measured, and its books balance`() async throws {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import FerryCommand
+@testable import FerryDemo
 
 @Suite(.timeLimit(.minutes(10))) struct DemoCommandTests {
     @Test func `the demo's counts are right`() async throws {

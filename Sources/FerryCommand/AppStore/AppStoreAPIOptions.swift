@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import FerryAppStore
 internal import FerryOpenSSL
+internal import FerryTerminal
 
 /// The app and key for Apple's App Store Server API.
 struct AppStoreAPIOptions: ParsableArguments {

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import FerryAppStore
 internal import FerryOpenSSL
+internal import FerryTerminal
 
 /// An app from an option: `com.example.app`, or `com.example.app:1234567890` with Apple's number of the app.
 struct AppArgument: ExpressibleByArgument, Equatable {

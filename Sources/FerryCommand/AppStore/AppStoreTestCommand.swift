@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import FerryAppStore
 internal import FerryCore
+internal import FerryTerminal
 
 /// The command `ferry appstore test`.
 struct AppStoreTestCommand: AsyncParsableCommand, SocketCommand {

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import FerryAppStore
 internal import FerryCore
 internal import FerryOpenSSL
+internal import FerryTerminal
 
 /// The command `ferry appstore verify`.
 struct AppStoreVerifyCommand: AsyncParsableCommand {

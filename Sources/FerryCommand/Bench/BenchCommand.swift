@@ -1,4 +1,6 @@
 internal import ArgumentParser
+internal import FerryBench
+internal import FerryTerminal
 
 /// The command `ferry bench`.
 struct BenchCommand: AsyncParsableCommand, SocketCommand {
@@ -19,25 +21,8 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
             """
     )
 
-    enum Target: String, ExpressibleByArgument, CaseIterable {
-        case binary, http2, gateway
-
-        /// The number of notifications of the longest run: some seconds of work.
-        var count: Int {
-            #if DEBUG
-            20_000
-            #else
-            switch self {
-            case .binary: 10_000_000
-            case .http2: 2_000_000
-            case .gateway: 1_000_000
-            }
-            #endif
-        }
-    }
-
     @Argument(help: "What to measure.")
-    var target: Target
+    var target: BenchPlan.Target
 
     @Flag(help: "Print one JSON object.")
     var json = false
@@ -47,7 +32,7 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         help: ArgumentHelp(
             """
             How many notifications the longest run sends; others send a fixed share of it. (default: for binary \
-            \(Target.binary.count), for http2 \(Target.http2.count), for gateway \(Target.gateway.count))
+            \(BenchPlan.Target.binary.count), for http2 \(BenchPlan.Target.http2.count), for gateway \(BenchPlan.Target.gateway.count))
             """
         )
     )
@@ -114,7 +99,7 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         if let upstreamDelay, !(0...10_000 ~= upstreamDelay) {
             throw ValidationError("--upstream-delay-ms takes 0 to 10000.")
         }
-        let names = self.names
+        let names = self.target.runs
         for name in self.only where !names.contains(name) {
             throw ValidationError("There is no run \(name); there are \(names.joined(separator: ", ")).")
         }
@@ -135,49 +120,30 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
 
     private var size: BenchSize { BenchSize(connections: self.connections ?? 1, loops: self.loops ?? 1) }
 
-    private var names: [String] {
-        switch self.target {
-        case .binary: BinaryBench.names
-        case .http2: HTTP2Bench.names
-        case .gateway: GatewayBench.names
-        }
-    }
-
     // Both ends of each connection are in this process, and each end has its own threads.
     var socketCount: Int { 24 + 2 * self.size.connections }
 
-    private func gatewayOptions() -> GatewayBench.Options {
-        var options = GatewayBench.Options()
-        if let upstreamDelay { options.upstreamDelay = .milliseconds(upstreamDelay) }
-        options.store = self.store
-        return options
+    private var plan: BenchPlan {
+        var plan = BenchPlan(self.target, count: self.count)
+        plan.size = self.size
+        plan.hasMetrics = self.metrics
+        plan.migrates = self.migrate
+        plan.upstreamDelay = self.upstreamDelay.map { .milliseconds($0) }
+        plan.store = self.store
+        return plan
     }
 
     func run() async throws {
         #if DEBUG
         Console.error("ferry: this is a debug build, whose figures mean nothing; build with -c release")
         #endif
-        let names = self.bare ? [HTTP2Bench.Scenario.bare.rawValue] : self.only.isEmpty ? self.names : self.only
-        let count = self.count ?? self.target.count
-        let benchmark: any Benchmark =
-            switch self.target {
-            case .binary:
-                try BinaryBench(count: count, size: self.size, hasMetrics: self.metrics, migrates: self.migrate)
-            case .http2: try HTTP2Bench(count: count, size: self.size, hasMetrics: self.metrics, migrates: self.migrate)
-            case .gateway: try GatewayBench(count: count, self.gatewayOptions())
-            }
-        var results: [BenchResult] = []
-        do {
-            for name in names {
-                if Console.isTerminal { Console.status("\(name) …") }
-                results.append(try await benchmark.run(named: name))
-            }
-        } catch {
-            await benchmark.threads.stop()
-            throw CommandFailure(.notAllAccepted, "The benchmark failed: \(Sentence.of(error))")
+        let runs = self.bare ? [BenchPlan.bareRun] : self.only.isEmpty ? self.target.runs : self.only
+        let results = try await self.plan.measure(runs) { run in
+            if Console.isTerminal { Console.status("\(run) …") }
         }
         if Console.isTerminal { Console.status("") }
-        await benchmark.threads.stop()
         try Console.print(self.json ? BenchResult.json(results) : BenchResult.table(results))
     }
 }
+
+extension BenchPlan.Target: ExpressibleByArgument {}

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryTerminal
 
 /// The command `ferry channels create`.
 struct ChannelsCreateCommand: AsyncParsableCommand, SocketCommand {

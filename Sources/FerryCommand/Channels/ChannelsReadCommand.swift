@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Ferry
 internal import FerryCore
+internal import FerryTerminal
 
 /// The command `ferry channels read`.
 struct ChannelsReadCommand: AsyncParsableCommand, SocketCommand {

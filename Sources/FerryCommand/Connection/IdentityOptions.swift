@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryTerminal
 
 /// Options for a certificate and its key, of a provider or of a server.
 protocol IdentityOptions {

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryTerminal
 
 /// Options for the HTTP proxy of all connections.
 struct ProxyOptions: ParsableArguments {

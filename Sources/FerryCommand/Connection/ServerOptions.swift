@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Ferry
 internal import FerryOpenSSL
+internal import FerryTerminal
 
 /// Options for the server, and for the authorities that may sign its certificate.
 struct ServerOptions: ParsableArguments {

@@ -1,5 +1,6 @@
 internal import Ferry
 internal import FerryOpenSSL
+internal import FerryTerminal
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials

@@ -1,5 +1,6 @@
 internal import ArgumentParser
-internal import Ferry
+internal import FerryDemo
+internal import FerryTerminal
 
 /// The command `ferry demo`.
 struct DemoCommand: AsyncParsableCommand, SocketCommand {
@@ -18,14 +19,9 @@ struct DemoCommand: AsyncParsableCommand, SocketCommand {
     var socketCount: Int { 24 }
 
     func run() async throws {
-        var report: DemoReport
-        let narrator = DemoNarrator()
+        let report: DemoReport
         do {
-            report = try await BinaryDemo(narrator: narrator).run()
-            report.rows += try await HTTP2Demo(narrator: narrator).run().rows
-            report.rows += try await GatewayDemo(narrator: narrator).run().rows
-            report.rows += try await MigrationDemo(narrator: narrator).run().rows
-            report.rows += try await AppStoreDemo(narrator: narrator).run().rows
+            report = try await Demo.run()
         } catch {
             throw CommandFailure(.noConnection, "The demo cannot run: \(Sentence.of(error))")
         }

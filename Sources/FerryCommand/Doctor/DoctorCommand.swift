@@ -1,12 +1,8 @@
 internal import ArgumentParser
-internal import Ferry
+internal import FerryAppStore
+internal import FerryDoctor
 internal import FerryOpenSSL
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryTerminal
 
 /// The command `ferry doctor`.
 struct DoctorCommand: AsyncParsableCommand, SocketCommand {
@@ -134,7 +130,7 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
         var subject = self
         do {
             if case .receiver(let url) = self.target {
-                return try self.print(await self.receiverReport(url.get()))
+                return try await self.examine(url.get())
             }
             let file = try subject.readConfiguration()
             try await subject.examine(file)
@@ -155,104 +151,60 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
     }
 
     private func examine(_ file: NodeAPNSettings) async throws {
-        let source = try self.credentials.source(or: file)
-        let certificate = source.map { CredentialInspector.identity($0, self.tlsProfile.profile) }
-        let tokenKey = self.tokenKeyFindings()
-        var findings = self.credentialFindings(certificate) + tokenKey
+        var examination = PushExamination(limit: self.timeout.duration)
+        examination.identity = try self.credentials.source(or: file)
+        examination.passphraseFile = self.credentials.passphraseFile
+        examination.tokenKey = self.token.p8.map { .init(path: $0, keyID: self.token.keyID, teamID: self.token.teamID) }
+        examination.environment = self.environment?.environment
+        examination.profile = self.tlsProfile.profile
         if let host {
-            let isTokenKeyGood = self.token.areGiven && !tokenKey.contains { $0.severity == .fault }
-            let roots = try self.trustRoots() ?? file.trustRoots() ?? .system
-            findings += try await self.hostFindings(host, certificate, roots, hasTokenKey: isTokenKeyGood)
+            examination.host = host
+            examination.serverName = self.serverName
+            examination.needsHTTP2 = self.http2
+            examination.trustRoots = try self.trustRoots() ?? file.trustRoots() ?? .system
         }
-        try self.print(
-            DoctorReport(host: self.host.map { Endpoint.text($0.host, self.port($0)) }, findings: findings)
-        )
+        try await self.print(examination.report)
     }
 
-    private func print(_ report: DoctorReport) throws {
+    /// Prints the report of an examination, and ends with its status.
+    private func print(_ examine: () async throws -> DoctorReport) async throws {
+        let report: DoctorReport
+        do {
+            report = try await examine()
+        } catch let error as TLSError {
+            throw CommandFailure.usage(ConnectionAdvice.sentence(error))
+        }
         try Console.print(self.json ? report.json() : report.text)
         if report.status != .success { throw report.status }
     }
 
-    // MARK: Credentials
-
-    private func credentialFindings(_ certificate: CertificateFacts?) -> [Finding] {
-        let name = self.serverName ?? self.host?.host
-        let apple = name.flatMap { AppleHost($0) }
-        let checks = OwnCertificateChecks(
-            environment: self.environment?.environment ?? apple?.environment,
-            isForApple: apple != nil,
-            now: Date()
-        )
-        var findings: [Finding] = []
-        if let path = self.credentials.passphraseFile {
-            findings += FileChecks.passphraseFile(OptionFile("--passphrase-file", path))
-        }
-        if let certificate {
-            findings += IdentityChecks.findings(certificate) + checks.findings(certificate.certificates)
-        }
-        return findings
-    }
-
-    private func tokenKeyFindings() -> [Finding] {
-        self.token.p8.map { p8 in
-            let facts = CredentialInspector.tokenKey(p8, keyID: self.token.keyID, teamID: self.token.teamID)
-            return TokenKeyChecks.findings(facts)
-        } ?? []
-    }
-
-    // MARK: Host
-
-    private func port(_ endpoint: Endpoint) -> Int {
-        endpoint.port ?? AppleHost(endpoint.host)?.port
-            ?? (self.http2 ? HTTP2Configuration.defaultPort : BinaryConfiguration.defaultPort)
-    }
-
-    private func demand(_ endpoint: Endpoint) -> HostFacts.HTTP2Demand {
-        // A provider token is useful with HTTP/2 only.
-        if self.http2 || self.token.areGiven || AppleHost(endpoint.host)?.isRetired == false { return .needed }
-        return Self.http2Ports.contains(self.port(endpoint)) ? .offered : .none
-    }
-
-    /// - Parameter hasTokenKey: whether a key can sign provider tokens.
-    private func hostFindings(
-        _ endpoint: Endpoint,
-        _ certificate: CertificateFacts?,
-        _ roots: TrustRoots,
-        hasTokenKey: Bool
-    ) async throws -> [Finding] {
-        if let retired = ServiceCheck.finding(endpoint.host) { return [retired] }
-        let identity = certificate?.usableIdentity
-        let facts: HostFacts
-        do {
-            let probe = HostProbe(
-                host: endpoint.host,
-                port: self.port(endpoint),
-                serverName: self.serverName ?? endpoint.host,
-                identity: identity,
-                verifier: try TLSContext(client: .init(trustRoots: roots, profile: self.tlsProfile.profile)),
-                profile: self.tlsProfile.profile,
-                http2: self.demand(endpoint),
-                limit: self.timeout.duration
-            )
-            facts = try await probe.run()
-        } catch let error as TLSError {
-            throw CommandFailure.usage(ConnectionAdvice.sentence(error))
-        }
-        let shown: ClientCertificateChecks.Shown =
-            certificate == nil ? .nothing : identity == nil ? .unusable : .certificate
-        return WayChecks.findings(facts)
-            + HandshakeChecks.findings(facts)
-            + ServerCertificateChecks.findings(facts, now: Date())
-            + ClientCertificateChecks.findings(facts, shown: shown)
-            + HTTP2Checks.findings(facts, .init(hasCertificate: identity != nil, hasTokenKey: hasTokenKey))
-    }
-
-    func trustRoots() throws(CommandFailure) -> TrustRoots? {
+    private func trustRoots() throws(CommandFailure) -> TrustRoots? {
         guard let ca else { return nil }
         return try .ofOption("--ca", ca)
     }
 
-    /// The ports of APNs over HTTP/2.
-    private static let http2Ports = [HTTP2Configuration.defaultPort, HTTP2Configuration.alternativePort]
+    // MARK: A receiver
+
+    /// - Throws: `ValidationError` for a text that is no URL, or for an option that does not fit one.
+    private func validateReceiver(_ url: Result<HTTPURL, HTTPURL.Fault>) throws {
+        if case .failure(let fault) = url { throw ValidationError(fault.description) }
+        let options: [(String, Bool)] = [
+            ("--config", self.config != nil), ("--server-name", self.serverName != nil),
+            ("--tls-profile", self.tlsProfile != .modern), ("--http2", self.http2),
+            ("--cert", self.credentials.cert != nil), ("--key", self.credentials.key != nil),
+            ("--p12", self.credentials.p12 != nil), ("--passphrase-file", self.credentials.passphraseFile != nil),
+            ("--environment", self.environment != nil),
+        ]
+        let given = options.filter(\.1).map(\.0) + self.token.given
+        guard given.isEmpty else {
+            throw ValidationError(
+                "\(given.listed) \(given.count == 1 ? "does" : "do") not fit a URL; --ca, --timeout and --json do."
+            )
+        }
+    }
+
+    private func examine(_ url: HTTPURL) async throws {
+        let authorities = try self.trustRoots()
+        try await self.print(ReceiverExamination(url, authorities: authorities, limit: self.timeout.duration).report)
+    }
 }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryTerminal
 internal import Logging
 
 #if canImport(Glibc)

@@ -1,4 +1,5 @@
 internal import Ferry
+internal import FerryTerminal
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials

@@ -1,7 +1,9 @@
 internal import Ferry
 internal import FerryCore
+internal import FerryForwarding
 internal import FerryGateway
 internal import FerryOpenSSL
+internal import FerryTerminal
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials

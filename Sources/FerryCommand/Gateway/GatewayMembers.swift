@@ -1,3 +1,5 @@
+internal import FerryTerminal
+
 /// The members of a configuration, to find those that are misspelt or of the wrong type: a decoder passes over the first
 /// in silence, and has no words for the second.
 enum GatewayMembers: Decodable {

@@ -1,6 +1,7 @@
 internal import FerryBinary
 internal import FerryCore
 internal import FerryGateway
+internal import FerryTerminal
 internal import Synchronization
 
 /// What the gateway tells a person, on standard error. Shows no device token.

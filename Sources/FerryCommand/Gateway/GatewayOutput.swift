@@ -1,3 +1,5 @@
+internal import FerryTerminal
+
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else

@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryTerminal
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials

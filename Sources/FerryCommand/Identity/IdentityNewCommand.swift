@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Ferry
 internal import FerryCore
 internal import FerryOpenSSL
+internal import FerryTerminal
 
 /// The command `ferry identity new`.
 struct IdentityNewCommand: AsyncParsableCommand {

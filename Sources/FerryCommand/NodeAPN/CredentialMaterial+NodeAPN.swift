@@ -1,3 +1,5 @@
+internal import FerryTerminal
+
 extension CredentialMaterial {
     /// The longest path: PATH_MAX of Linux.
     private static let longestPath = 4096

@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryTerminal
 
 /// Reads the file of `--config`: a node-apn options object in JSON.
 enum NodeAPNFile {

@@ -1,3 +1,5 @@
+internal import FerryTerminal
+
 /// An option of node-apn 1.x: the values that it accepts, and its effect here.
 struct NodeAPNOption: Sendable {
     /// The command that reads an options object. node-apn has one object for sending and one for feedback. They have

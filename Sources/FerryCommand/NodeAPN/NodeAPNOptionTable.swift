@@ -1,5 +1,6 @@
 internal import Ferry
 internal import FerryCore
+internal import FerryTerminal
 
 extension NodeAPNOption {
     /// All options of node-apn 1.x, in order of precedence: if two options set the same thing, the first wins.

@@ -1,4 +1,5 @@
 internal import FerryOpenSSL
+internal import FerryTerminal
 
 /// The result of reading a node-apn 1.x options object: the settings, and a remark for each option.
 ///

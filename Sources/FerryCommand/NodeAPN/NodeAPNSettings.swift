@@ -1,6 +1,7 @@
 internal import Ferry
 internal import FerryBinary
 internal import FerryHTTP2
+internal import FerryTerminal
 
 /// The settings that a node-apn options object changes. Nil: not changed.
 struct NodeAPNSettings: Equatable, Sendable {

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryTerminal
 internal import FerryTesting
 
 /// Options of a command that connects to a server.

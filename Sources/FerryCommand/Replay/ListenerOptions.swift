@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import FerryCore
+internal import FerryTerminal
 internal import FerryTesting
 
 /// Options of a command that listens for clients.

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Ferry
 internal import FerryCore
+internal import FerryTerminal
 internal import FerryTesting
 
 /// The command `ferry replay`.

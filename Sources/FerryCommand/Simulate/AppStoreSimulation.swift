@@ -1,5 +1,6 @@
 internal import FerryAppStore
 internal import FerryCore
+internal import FerryTerminal
 internal import FerryTesting
 
 /// The simulated App Store of `ferry simulate`: its API, and the notifications that it sends.

@@ -1,3 +1,4 @@
+internal import FerryTerminal
 internal import FerryTesting
 
 /// A check of a script. Finds parts for services that are not simulated, and rules for only one of two simulated

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryTerminal
 internal import FerryTesting
 
 /// Options for the identity of a simulated server and for its clients' authorities. They replace temporary

@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryTerminal
 internal import NIOCore
 internal import NIOPosix
 

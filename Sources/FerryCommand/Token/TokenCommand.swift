@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Ferry
 internal import FerryHTTP2
+internal import FerryTerminal
 internal import NIOCore
 
 #if canImport(Glibc)

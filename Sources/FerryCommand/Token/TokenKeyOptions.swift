@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Ferry
 internal import FerryOpenSSL
+internal import FerryTerminal
 
 /// Options that name the key for signing provider tokens.
 struct TokenKeyOptions: ParsableArguments {

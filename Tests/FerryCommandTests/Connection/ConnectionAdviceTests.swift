@@ -1,9 +1,8 @@
 import Ferry
 import FerryOpenSSL
+import FerryTerminal
 import FerryTesting
 import Testing
-
-@testable import FerryCommand
 
 @Suite(.timeLimit(.minutes(10))) struct ConnectionAdviceTests {
     /// The message of a provider with these settings about its first connection.

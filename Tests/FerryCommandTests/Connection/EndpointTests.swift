@@ -1,6 +1,5 @@
+import FerryTerminal
 import Testing
-
-@testable import FerryCommand
 
 @Suite struct EndpointTests {
     @Test(

@@ -8,7 +8,7 @@ import NIOCore
 import NIOHTTP1
 import Testing
 
-@testable import FerryCommand
+@testable import FerryDoctor
 
 @Suite(.timeLimit(.minutes(10))) struct DoctorReceiverTests {
     /// What a correct receiver answers: nothing is wrong with a GET, and a forged notification is refused.

@@ -1,5 +1,6 @@
 import Ferry
 import FerryOpenSSL
+import FerryTerminal
 import FerryTesting
 import Foundation
 import Testing

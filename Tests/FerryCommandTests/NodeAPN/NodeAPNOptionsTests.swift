@@ -1,5 +1,6 @@
 import Ferry
 import FerryBinary
+import FerryTerminal
 import Foundation
 import Testing
 

@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryTerminal
 internal import NIOPosix
 
 #if canImport(Glibc)

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryTerminal
 
 /// Options of a migration from the binary protocol to HTTP/2.
 struct MigrationOptionGroup: ParsableArguments {

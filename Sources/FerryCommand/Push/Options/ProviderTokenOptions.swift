@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryTerminal
 
 /// Options for the source of provider tokens: a key that signs them here, or a file of tokens from another program.
 struct ProviderTokenOptions: ParsableArguments {

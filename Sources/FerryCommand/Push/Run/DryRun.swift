@@ -1,3 +1,5 @@
+internal import FerryTerminal
+
 /// `ferry push --dry-run`: reads and checks every line, and sends nothing.
 struct DryRun {
     static let nothingSent = "nothing was sent: this was a dry run"

@@ -1,5 +1,6 @@
 internal import Ferry
 internal import FerryCore
+internal import FerryTerminal
 internal import NIOPosix
 
 /// Writes one line for each outcome. For one task at a time.

@@ -1,4 +1,5 @@
 internal import Ferry
+internal import FerryTerminal
 
 /// The report of a migration, for people and as JSON.
 struct MigrationTable {

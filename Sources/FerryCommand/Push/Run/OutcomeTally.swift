@@ -1,5 +1,6 @@
 internal import Ferry
 internal import FerryCore
+internal import FerryTerminal
 internal import Synchronization
 
 /// Counts the causes for which notifications were not accepted. Safe from any thread.

@@ -1,5 +1,6 @@
 internal import Ferry
 internal import FerryHTTP2
+internal import FerryTerminal
 
 /// The part of a run that depends on the protocol.
 struct PushBackend: Sendable {

@@ -1,4 +1,5 @@
 internal import Ferry
+internal import FerryTerminal
 
 /// The progress line of a run on a terminal.
 enum PushProgress {

@@ -1,4 +1,5 @@
 internal import Ferry
+internal import FerryTerminal
 internal import Synchronization
 
 #if canImport(Glibc)

@@ -1,4 +1,5 @@
 internal import Ferry
+internal import FerryTerminal
 internal import Synchronization
 
 /// Ends a run before its input ends, from any thread: stops reading, and shuts the provider down.

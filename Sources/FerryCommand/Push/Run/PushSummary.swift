@@ -1,4 +1,5 @@
 internal import Ferry
+internal import FerryTerminal
 
 /// The result of a run.
 struct PushSummary: Equatable {

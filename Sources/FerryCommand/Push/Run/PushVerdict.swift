@@ -1,5 +1,6 @@
 internal import Ferry
 internal import FerryCore
+internal import FerryTerminal
 
 /// The verdict on a run: the exit status, and the sentences that explain it.
 struct PushVerdict {

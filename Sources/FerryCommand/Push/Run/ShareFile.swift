@@ -1,4 +1,5 @@
 internal import Ferry
+internal import FerryTerminal
 
 /// The file of `--share-file`: one number, the share of devices over HTTP/2 in percent.
 struct ShareFile: Sendable {

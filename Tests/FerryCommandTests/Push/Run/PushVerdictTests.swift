@@ -1,4 +1,5 @@
 import Ferry
+import FerryTerminal
 import Testing
 
 @testable import FerryCommand

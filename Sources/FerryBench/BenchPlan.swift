@@ -1,0 +1,96 @@
+internal import FerryTerminal
+
+/// What `ferry bench` is to measure.
+package struct BenchPlan: Sendable {
+    package enum Target: String, CaseIterable, Sendable {
+        case binary, http2, gateway
+
+        /// The names of the runs, in the order in which they are made.
+        package var runs: [String] {
+            switch self {
+            case .binary: BinaryBench.names
+            case .http2: HTTP2Bench.names
+            case .gateway: GatewayBench.names
+            }
+        }
+
+        /// The number of notifications of the longest run: some seconds of work.
+        package var count: Int {
+            #if DEBUG
+            20_000
+            #else
+            switch self {
+            case .binary: 10_000_000
+            case .http2: 2_000_000
+            case .gateway: 1_000_000
+            }
+            #endif
+        }
+    }
+
+    /// The run of HTTP/2 that has no provider.
+    package static let bareRun = HTTP2Bench.Scenario.bare.rawValue
+
+    package var target: Target
+    /// The number of notifications of the longest run.
+    package var count: Int
+    /// Of binary and HTTP/2.
+    package var size = BenchSize()
+    /// Of binary and HTTP/2: whether the provider has metrics.
+    package var hasMetrics = false
+    /// Of binary and HTTP/2: whether the provider is one that moves devices.
+    package var migrates = false
+    /// Of the gateway: the delay of APNs' answers in the run `gateway-delayed`. Nil: the usual one.
+    package var upstreamDelay: Duration?
+    /// Of the gateway: the file of its store, which is removed after each run. Nil: no store.
+    package var store: String?
+
+    package init(_ target: Target, count: Int? = nil) {
+        self.target = target
+        self.count = count ?? target.count
+    }
+
+    /// Makes the runs with these names, one after the other.
+    ///
+    /// - Parameter announce: receives the name of each run before it starts.
+    /// - Throws: ``CommandFailure`` when a run fails, or when its counts do not balance.
+    package func measure(_ runs: [String], announce: (String) -> Void) async throws -> [BenchResult] {
+        let benchmark = try self.benchmark()
+        var results: [BenchResult] = []
+        do {
+            for run in runs {
+                announce(run)
+                results.append(try await benchmark.run(named: run))
+            }
+        } catch {
+            await benchmark.threads.stop()
+            throw CommandFailure(.notAllAccepted, "The benchmark failed: \(Sentence.of(error))")
+        }
+        await benchmark.threads.stop()
+        return results
+    }
+
+    private func benchmark() throws -> any Benchmark {
+        switch self.target {
+        case .binary:
+            return try BinaryBench(
+                count: self.count,
+                size: self.size,
+                hasMetrics: self.hasMetrics,
+                migrates: self.migrates
+            )
+        case .http2:
+            return try HTTP2Bench(
+                count: self.count,
+                size: self.size,
+                hasMetrics: self.hasMetrics,
+                migrates: self.migrates
+            )
+        case .gateway:
+            var options = GatewayBench.Options()
+            if let upstreamDelay { options.upstreamDelay = upstreamDelay }
+            options.store = self.store
+            return try GatewayBench(count: self.count, options)
+        }
+    }
+}

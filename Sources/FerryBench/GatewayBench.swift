@@ -1,0 +1,236 @@
+internal import Ferry
+internal import FerryBinary
+internal import FerryForwarding
+internal import FerryGateway
+internal import FerryTerminal
+internal import FerryTesting
+internal import NIOPosix
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// The benchmarks of the gateway: a client of the binary protocol, the gateway, and a simulated APNs over HTTP/2 in this
+/// process, over real TLS on loopback. Client and APNs have a thread each, the gateway has two.
+struct GatewayBench: Benchmark {
+    enum Scenario: String, BenchScenario {
+        case directPaced = "direct-paced-10000"
+        case paced = "gateway-paced-10000"
+        case directBatch = "direct-batch"
+        case batch = "gateway-batch"
+        case delayed = "gateway-delayed"
+
+        var share: Double {
+            switch self {
+            case .directBatch, .batch: 1
+            case .delayed: 0.1
+            case .directPaced, .paced: 0.03
+            }
+        }
+
+        var note: String {
+            switch self {
+            case .directPaced: "the same as gateway-paced-10000, but over HTTP/2 straight to APNs"
+            case .directBatch: "the same as gateway-batch, but over HTTP/2 straight to APNs"
+            case .batch: "PushBatch, one connection; latency from submit to APNs"
+            case .delayed: "PushBatch, one connection, APNs answers late; latency from submit to APNs, its delay too"
+            case .paced: "10 every ms; latency from submit to APNs, client and APNs too"
+            }
+        }
+
+        /// Whether the run has no gateway: the difference is what the gateway costs.
+        var isDirect: Bool { self == .directPaced || self == .directBatch }
+
+        var isPaced: Bool { self == .directPaced || self == .paced }
+    }
+
+    /// What `ferry bench gateway` may change.
+    struct Options {
+        /// The delay of APNs' answers in the run ``Scenario/delayed``.
+        var upstreamDelay: Duration = .milliseconds(50)
+        /// The file of the gateway's store, which is removed after each run. Nil: no store.
+        var store: String?
+
+        /// The store's file, and those that SQLite and the store keep beside it.
+        var storeFiles: [String] {
+            self.store.map { store in ["", "-wal", "-shm", "-mark"].map { store + $0 } } ?? []
+        }
+
+        /// Whether one of ``storeFiles`` is there already, of whatever kind.
+        var hasStoreFiles: Bool {
+            self.storeFiles.contains { file in
+                var status = stat()
+                return lstat(file, &status) == 0
+            }
+        }
+    }
+
+    /// A run fails when so much time passes without a notification.
+    private static let patience: Duration = .seconds(30)
+
+    let count: Int
+    let threads = BenchThreads(gateways: MultiThreadedEventLoopGroup(numberOfThreads: 2))
+    private let options: Options
+    private let credentials: TestCredentials
+
+    /// - Throws: ``CommandFailure`` when the store's file exists: a run would remove it, a device such as `/dev/null` too.
+    init(count: Int, _ options: Options) throws {
+        guard !options.hasStoreFiles else {
+            throw CommandFailure.usage("The file of --store exists already; it would be removed, so name a new one.")
+        }
+        self.count = count
+        self.options = options
+        self.credentials = try TestCredentials()
+    }
+
+    func run(_ scenario: Scenario) async throws -> BenchResult {
+        let (count, warmUp) = (self.count(of: scenario), self.warmUp(of: scenario))
+        let recorder = GatewayBenchRecorder(
+            warmUp: warmUp,
+            count: count,
+            sampling: scenario.share == 1 ? GatewayBenchRecorder.sampling : 1
+        )
+        var configuration = SimulatedAPNs.Configuration(credentials: self.credentials)
+        configuration.recorder = recorder
+        if scenario == .delayed { configuration.script.answerDelay = self.options.upstreamDelay }
+        let apns = try await SimulatedAPNs.start(configuration, on: self.threads.servers)
+        do {
+            let result =
+                scenario.isDirect
+                ? try await self.runDirect(scenario, apns, recorder)
+                : try await self.run(scenario, apns, recorder)
+            await apns.stop()
+            self.removeStore()
+            return result
+        } catch {
+            await apns.stop()
+            self.removeStore()
+            throw error
+        }
+    }
+
+    private func run(
+        _ scenario: Scenario,
+        _ apns: SimulatedAPNs,
+        _ recorder: GatewayBenchRecorder
+    ) async throws -> BenchResult {
+        let gateway = try await LocalGateway.start(before: apns, self.credentials, on: self.threads.gateways) {
+            $0.store = self.options.store.map { SQLiteStore(path: $0) }
+        }
+        do {
+            let result = try await self.run(scenario, gateway, recorder)
+            await gateway.stop(within: .seconds(10))
+            return result
+        } catch {
+            await gateway.stop(within: .zero)
+            throw error
+        }
+    }
+
+    private func run(
+        _ scenario: Scenario,
+        _ gateway: LocalGateway,
+        _ recorder: GatewayBenchRecorder
+    ) async throws -> BenchResult {
+        var client = gateway.client(outcomes: .discard)
+        client.eventLoopGroup = self.threads.clients
+        // Silence would make a client that holds wait; what is measured is the gateway.
+        client.options.cachePolicy = .evict
+        client.options.settleTime = .milliseconds(100)
+        let provider = try BinaryProvider(client)
+        let result = try await self.measure(scenario, provider, recorder)
+        // A probe would be one notification more.
+        let report = await provider.shutDown(within: .seconds(10), proof: .silence)
+        let (total, counts) = (self.total(of: scenario), try await self.settledCounts(gateway))
+        guard report.outcomes.accepted == total, report.contradicted == 0, recorder.count == total,
+            recorder.others == 0, counts.isConserved, counts.read == total, counts.forwarded == total,
+            counts.accepted == total, counts.copies == 0
+        else {
+            throw BenchImbalance(
+                description:
+                    "\(scenario.rawValue): of \(total) the client counts \(report.outcomes.accepted) as accepted, "
+                    + "the gateway read \(counts.read) and has \(counts.accepted) accepted, and APNs accepted "
+                    + "\(recorder.count) and \(recorder.others) more, twice or unknown."
+            )
+        }
+        return result
+    }
+
+    private func runDirect(
+        _ scenario: Scenario,
+        _ apns: SimulatedAPNs,
+        _ recorder: GatewayBenchRecorder
+    ) async throws -> BenchResult {
+        var configuration = try LocalGateway.forwarding(to: apns, self.credentials, outcomes: .discard)
+        configuration.topic = LocalGateway.topic
+        configuration.eventLoopGroup = self.threads.clients
+        let provider = try HTTP2Provider(configuration)
+        let result = try await self.measure(scenario, provider, recorder)
+        let report = await provider.shutDown(within: .seconds(10), proof: .silence)
+        let total = self.total(of: scenario)
+        guard report.outcomes.confirmed == total, recorder.count == total, recorder.others == 0 else {
+            throw BenchImbalance(
+                description:
+                    "\(scenario.rawValue): of \(total) the provider has \(report.outcomes.confirmed) confirmed, "
+                    + "and APNs accepted \(recorder.count) and \(recorder.others) more, twice or unknown."
+            )
+        }
+        return result
+    }
+
+    private func measure(
+        _ scenario: Scenario,
+        _ provider: any PushProvider,
+        _ recorder: GatewayBenchRecorder
+    ) async throws -> BenchResult {
+        let (warmUp, total) = (self.warmUp(of: scenario), self.total(of: scenario))
+        let load = try GatewayBenchLoad(provider: provider, recorder: recorder)
+        try await load.run(0..<warmUp, isPaced: false)
+        try await self.wait(for: warmUp, recorder)
+        return try await self.threads.measure(scenario.rawValue, scenario.note, count: total - warmUp) {
+            try await load.run(warmUp..<total, isPaced: scenario.isPaced)
+            try await self.wait(for: total, recorder)
+            return recorder.latencies
+        }
+    }
+
+    /// The number of notifications of a run, those of the warm-up too.
+    private func total(of scenario: Scenario) -> Int { self.warmUp(of: scenario) + self.count(of: scenario) }
+
+    private func warmUp(of scenario: Scenario) -> Int { max(self.count(of: scenario) / 10, BenchLoad.taskCount) }
+
+    /// Returns the gateway's counts when it has the last answer. APNs counts a notification before its answer is on the way.
+    private func settledCounts(_ gateway: LocalGateway) async throws -> FerryGateway.GatewayCounts {
+        let deadline = ContinuousClock.now + Self.patience
+        while true {
+            let counts = try await gateway.counts
+            guard counts.unanswered > 0, .now < deadline else { return counts }
+            try await Task.sleep(for: .milliseconds(1))
+        }
+    }
+
+    /// Waits until APNs has accepted `total` notifications.
+    private func wait(for total: Int, _ recorder: GatewayBenchRecorder) async throws {
+        var (last, since) = (0, ContinuousClock.now)
+        while true {
+            let count = recorder.count
+            guard count < total else { return }
+            if count > last {
+                (last, since) = (count, .now)
+            } else if .now - since > Self.patience {
+                throw BenchImbalance(
+                    description: "Of \(total) notifications APNs has accepted \(count), and no more come."
+                )
+            }
+            try await Task.sleep(for: .milliseconds(1))
+        }
+    }
+
+    private func removeStore() {
+        for file in self.options.storeFiles { unlink(file) }
+    }
+}

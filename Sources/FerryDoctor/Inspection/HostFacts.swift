@@ -1,0 +1,71 @@
+internal import Ferry
+internal import FerryOpenSSL
+internal import FerryTerminal
+internal import NIOCore
+
+/// The facts about a host, without judgement.
+struct HostFacts: Sendable {
+    /// Whether the client offers HTTP/2, and whether it needs it.
+    enum HTTP2Demand: Sendable {
+        case none
+        /// The port suggests HTTP/2.
+        case offered
+        /// An option asked for HTTP/2, or the host is Apple's.
+        case needed
+    }
+
+    /// One attempt to connect to one address.
+    struct Attempt: Equatable, Sendable {
+        enum Result: Equatable, Sendable {
+            case connected, refused, timedOut
+            /// The system's error message.
+            case failed(String)
+        }
+
+        var address: SocketAddress
+        var result: Result
+    }
+
+    /// A handshake that offered exactly one version.
+    struct Handshake: Sendable {
+        var version: TLSVersion
+        var report: HandshakeReport
+    }
+
+    /// The server's certificates, checked against the name and the trust roots.
+    struct Server: Sendable {
+        var certificates: [CertificateSummary]
+        var isForName: Bool
+        var faults: [ChainFault]
+    }
+
+    var host: String
+    var port: Int
+    /// The name that the server's certificate must carry.
+    var serverName: String
+    /// The limit of each step.
+    var limit: Duration
+    var addresses: Result<[SocketAddress], Resolver.Fault>
+    /// Whether the host's clients are other machines, as those of a receiver are. They may try an address first that
+    /// this machine passes over.
+    var hasOtherClients = false
+    /// The attempts, in order.
+    var attempts: [Attempt] = []
+    /// The handshakes, in order. Incomplete if the first one showed that the peer does not speak TLS.
+    var handshakes: [Handshake] = []
+    /// How old the TLS may be that the provider accepts.
+    var profile = TLSProfile.modern
+    /// The TLS 1.2 handshake with the legacy profile. Made if the modern profile had no cipher suite in common with the
+    /// server.
+    var legacyHandshake: HandshakeReport?
+    /// Addresses that accept connections but no TLS, if another address speaks TLS.
+    var muteAddresses: [SocketAddress] = []
+    /// Nil if no handshake brought certificates.
+    var server: Server?
+    /// Whether the server should speak HTTP/2.
+    var http2 = HTTP2Demand.none
+    /// Nil if no handshake agreed on HTTP/2.
+    var greeting: HTTP2Greeting?
+
+    var endpoint: String { Endpoint.text(self.host, self.port) }
+}

@@ -1,0 +1,103 @@
+package import Ferry
+package import FerryGateway
+internal import FerryTerminal
+package import FerryTesting
+internal import Logging
+package import NIOCore
+
+/// A gateway in this process, before a simulated APNs, for the client of ``TestCredentials``.
+package struct LocalGateway {
+    /// The topic that the gateway gives to every notification.
+    package static let topic = "com.example.ferry"
+
+    private let gateway: Gateway
+    private let upstream: GatewayUpstream
+    private let credentials: TestCredentials
+
+    /// Starts a gateway on any port of the loopback address.
+    ///
+    /// - Parameters:
+    ///   - group: the event loops of the gateway and of its connections to APNs.
+    ///   - change: changes the configuration.
+    package static func start(
+        before apns: SimulatedAPNs,
+        _ credentials: TestCredentials,
+        on group: (any EventLoopGroup)? = nil,
+        _ change: (inout Gateway.Configuration) -> Void = { _ in }
+    ) async throws -> LocalGateway {
+        var forwarding = try Self.forwarding(to: apns, credentials, outcomes: .discard)
+        if let group { forwarding.eventLoopGroup = group }
+        let upstream = try GatewayUpstream.over(http2: forwarding)
+        var configuration = Gateway.Configuration(
+            identity: credentials.server,
+            clients: GatewayClients([(.fingerprints([credentials.client.summary.fingerprint]), 0)]),
+            identities: [GatewayIdentity(name: "old stack", routes: [0])],
+            routes: [Route(upstream: 0, topic: Array(Self.topic.utf8))]
+        )
+        change(&configuration)
+        do {
+            let gateway = try await Gateway.start(
+                configuration,
+                upstreams: [upstream],
+                on: group
+            )
+            return LocalGateway(gateway: gateway, upstream: upstream, credentials: credentials)
+        } catch {
+            _ = await upstream.provider.shutDown(within: .zero)
+            throw error
+        }
+    }
+
+    /// The configuration of a provider that sends to the simulated APNs over HTTP/2.
+    package static func forwarding(
+        to apns: SimulatedAPNs,
+        _ credentials: TestCredentials,
+        outcomes: OutcomeDelivery
+    ) throws -> HTTP2Configuration {
+        let tokens = try ProviderTokenSource(
+            key: credentials.tokenKey,
+            keyID: credentials.keyID,
+            teamID: credentials.teamID
+        )
+        var configuration = HTTP2Configuration(
+            host: apns.host,
+            port: apns.port,
+            credentials: .token(tokens),
+            outcomes: outcomes
+        )
+        configuration.logger = .silent
+        configuration.trustRoots = credentials.trustRoots
+        configuration.serverName = "localhost"
+        return configuration
+    }
+
+    package var host: String { self.gateway.host }
+    package var port: Int { self.gateway.port }
+    package var feedbackPort: Int? { self.gateway.feedbackPort }
+
+    package var counts: FerryGateway.GatewayCounts {
+        get async throws { try await self.gateway.counts }
+    }
+
+    /// The configuration of a client of the binary protocol.
+    package func client(outcomes: OutcomeDelivery) -> BinaryConfiguration {
+        var configuration = BinaryConfiguration(
+            host: self.host,
+            port: self.port,
+            identity: self.credentials.client,
+            outcomes: outcomes
+        )
+        configuration.logger = .silent
+        configuration.trustRoots = self.credentials.trustRoots
+        configuration.serverName = "localhost"
+        return configuration
+    }
+
+    /// Shuts the gateway down, and then its connections to APNs.
+    ///
+    /// - Parameter limit: the time for the answers that are missing.
+    package func stop(within limit: Duration) async {
+        _ = await self.gateway.shutDown(within: limit)
+        _ = await self.upstream.provider.shutDown(within: .zero)
+    }
+}

@@ -1,0 +1,31 @@
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// A check that a file with a secret is protected from other users.
+package enum FilePermissions {
+    /// The forbidden bits: others may read, or others or the group may write. The group may read, because services
+    /// often get their keys that way.
+    private static let openBits = 0o026
+
+    /// The permission bits of a regular file, if they let other users read or change it. Otherwise nil.
+    package static func open(_ path: String) -> Int? {
+        var status = stat()
+        // Other files are not checked. A shell's pipe for `<(…)` is visible only to users who could read the process's
+        // memory.
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        let mode = Int(status.st_mode & 0o777)
+        return mode & self.openBits == 0 ? nil : mode
+    }
+
+    /// Returns "key.pem holds a private key, and other users may read or change it (mode 644)", without a full stop.
+    package static func sentence(_ name: String, holds secret: String, _ mode: Int) -> String {
+        "\(name) holds \(secret), and other users may read or change it (mode \(String(mode, radix: 8)))"
+    }
+
+    package static func cure(_ name: String) -> String { "chmod 600 \(name)" }
+}

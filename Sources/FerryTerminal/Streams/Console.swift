@@ -1,0 +1,83 @@
+internal import FerryCore
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// Standard output and standard error, unbuffered: each line has left the process when the call returns.
+///
+/// Control characters are replaced, except line breaks, so that a peer's text cannot control the terminal. Text of a
+/// peer that may contain line breaks is made `printable` before it is put into a sentence.
+package enum Console {
+    /// Writes a line of the output.
+    ///
+    /// - Throws: ``CommandFailure`` when it cannot be written, because output that is lost is a failure.
+    package static func print(_ line: String) throws(CommandFailure) {
+        do {
+            try self.put(line)
+        } catch {
+            throw self.lost(error)
+        }
+    }
+
+    /// Writes lines of a list or of help. Their reader may have enough of them, as `head` has: then the command ends without
+    /// a word.
+    ///
+    /// - Parameter status: of the command that then ends.
+    /// - Throws: `status` when nobody reads any more; ``CommandFailure`` when the lines cannot be written.
+    package static func printList(_ lines: String, end status: ExitStatus = .success) throws {
+        do {
+            try self.put(lines)
+        } catch {
+            guard error.reason != .system(EPIPE) else { throw status }
+            throw self.lost(error)
+        }
+    }
+
+    private static func put(_ lines: String) throws(FileFailure) {
+        try self.write(self.printable(lines) + "\n", to: STDOUT_FILENO)
+    }
+
+    private static func lost(_ failure: FileFailure) -> CommandFailure {
+        .usage("The result cannot be written to standard output: \(failure)")
+    }
+
+    /// Writes a message to standard error.
+    package static func error(_ line: String) {
+        // If standard error fails, no place is left to report it.
+        try? self.write(self.printable(line) + "\n", to: STDERR_FILENO)
+    }
+
+    /// Replaces the current line of the terminal.
+    package static func status(_ line: String) {
+        try? self.write("\r\u{1b}[K\(line.printable)", to: STDERR_FILENO)
+    }
+
+    /// Whether standard error is a terminal.
+    package static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
+
+    /// Whether standard input is a terminal.
+    package static var isInputTerminal: Bool { isatty(STDIN_FILENO) == 1 }
+
+    private static func printable(_ lines: String) -> String {
+        lines.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).printable }
+            .joined(separator: "\n")
+    }
+
+    private static func write(_ text: String, to descriptor: Int32) throws(FileFailure) {
+        var text = text
+        let failure = text.withUTF8 { bytes -> FileFailure? in
+            do throws(FileFailure) {
+                try FileDescriptor.writeAll(UnsafeRawBufferPointer(bytes), to: descriptor)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let failure { throw failure }
+    }
+}
