@@ -52,7 +52,6 @@ let package = Package(
                 "FerryCore",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),
@@ -140,7 +139,6 @@ let package = Package(
             dependencies: [
                 "FerryCore", "FerryOpenSSL", "FerryServer", "FerrySQLite",
                 .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -307,6 +305,8 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        // Reads the files of this repository, and builds in a moment.
+        .testTarget(name: "FerryTreeTests", swiftSettings: settings),
         .testTarget(name: "FerryCoreTests", dependencies: ["FerryCore"], swiftSettings: settings),
         .testTarget(
             name: "FerryMachineTests",
@@ -338,7 +338,7 @@ let package = Package(
         .testTarget(
             name: "FerryOpenSSLTests",
             dependencies: [
-                "FerryOpenSSL",
+                "FerryOpenSSL", "FerryCore",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -372,7 +372,7 @@ let package = Package(
             name: "FerryGatewayTests",
             dependencies: [
                 "FerryGateway", "Ferry", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerrySQLite",
-                "FerryTesting",
+                "FerryServer", "FerryTesting",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -398,7 +398,8 @@ let package = Package(
         .testTarget(
             name: "FerryTests",
             dependencies: [
-                "Ferry", "FerryAppStore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryTesting", "FerryOpenSSL",
+                "Ferry", "FerryAppStore", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
+                "FerryTesting",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "Logging", package: "swift-log"),
@@ -406,6 +407,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -414,10 +416,7 @@ let package = Package(
         ),
         .testTarget(
             name: "FerryCTests",
-            dependencies: [
-                "CFerry", "FerryC", "FerryCore", "FerryOpenSSL", "FerryTesting",
-                .product(name: "NIOCore", package: "swift-nio"),
-            ],
+            dependencies: ["CFerry", "FerryC", "FerryCore", "FerryTesting"],
             exclude: ["Programs"],
             resources: [.copy("abi.txt")],
             swiftSettings: settings
