@@ -7,11 +7,11 @@ func withBytes<R>(_ text: String, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> 
 }
 
 /// Returns the answer of a response with these fields and this body.
-func decode(_ fields: [(String, String)], body: String = "") -> Answer? {
+func decode(_ fields: [(String, String)], body: String = "") -> PushAnswer? {
     decode(fields, body: Array(body.utf8))
 }
 
-func decode(_ fields: [(String, String)], body: [UInt8]) -> Answer? {
+func decode(_ fields: [(String, String)], body: [UInt8]) -> PushAnswer? {
     var decoder = AnswerDecoder()
     for (name, value) in fields {
         withBytes(name) { name in withBytes(value) { value in decoder.field(name, value) } }

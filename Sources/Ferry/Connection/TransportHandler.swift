@@ -72,13 +72,13 @@ final class TransportHandler: ChannelDuplexHandler {
 
     /// The bytes that the peer has acknowledged. Nil if the system does not count them: the count would stay at 0 then,
     /// although the peer acknowledged bytes in the handshake.
-    private func acknowledged(_ info: TCPInfo) -> UInt64? {
+    private func acknowledged(_ info: TCPCounters) -> UInt64? {
         guard let baseline = self.baseline, info.bytesAcknowledged > baseline else { return nil }
         return info.bytesAcknowledged - baseline
     }
 
-    private func ask(_ body: @escaping (TCPInfo?) -> Void) {
+    private func ask(_ body: @escaping (TCPCounters?) -> Void) {
         guard let context, let socket = context.channel as? any SocketOptionProvider else { return body(nil) }
-        TCPInfo.get(socket).assumeIsolated().whenComplete { body(try? $0.get()) }
+        TCPCounters.get(socket).assumeIsolated().whenComplete { body(try? $0.get()) }
     }
 }

@@ -29,7 +29,7 @@ package enum RetryRule: Hashable, Sendable, CaseIterable {
     package var isFinal: Bool { self == .never || self == .afterRepair }
 }
 
-extension Answer {
+extension PushAnswer {
     /// The rule for sending the notification again; nil when APNs took it.
     package var retryRule: RetryRule? {
         guard !self.isAccepted else { return nil }

@@ -4,7 +4,7 @@ internal import NIOCore
 
 extension HTTP2Client {
     /// Handles APNs' answer to a request.
-    mutating func answered(_ request: InFlight.Request, _ answer: Answer, on id: ConnectionID, now: Moment) {
+    mutating func answered(_ request: InFlight.Request, _ answer: PushAnswer, on id: ConnectionID, now: Moment) {
         let rule = answer.retryRule
         // An answer about the connection alone does not permit the next connection at once.
         if rule != .elsewhere { self.dialling.answered(since: self.connections[id].since, now: now.monotonic) }
@@ -33,7 +33,7 @@ extension HTTP2Client {
     }
 
     /// Counts an answer for the circuit breaker, and reports it if sending stops.
-    private mutating func countAnswer(_ answer: Answer, now: Moment) {
+    private mutating func countAnswer(_ answer: PushAnswer, now: Moment) {
         // An expired token is replaced, and needs no other reaction.
         guard answer.retryRule != .withNewToken else { return }
         let stops = self.breaker.answered(

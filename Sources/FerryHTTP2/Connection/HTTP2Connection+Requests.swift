@@ -47,7 +47,7 @@ extension HTTP2Connection {
         /// This number of requests may be under way now.
         case windowAdjusted(Int)
         /// The peer answered. Call ``answered(_:earned:)`` next.
-        case answered(InFlight.Request, Answer)
+        case answered(InFlight.Request, PushAnswer)
         /// The peer did not process a request. `window` is the number of requests that may be under way now; nil: the
         /// peer refused because the connection ends.
         case refused(Attempt, window: Int?)
@@ -79,19 +79,19 @@ extension HTTP2Connection {
                     self.record.wasExcluded()
                     return .refused(attempt, window: nil)
                 }
-                self.lastWord = .reset(.refusedStream)
+                self.closeReason = .reset(.refusedStream)
                 self.conduct.refused(now: now.monotonic)
                 self.window.refused()
                 self.refusals.refused(now: now.monotonic, using: &generator)
                 return .refused(attempt, window: self.window.size)
             case .reset(let attempt, let errorCode):
-                self.lastWord = .reset(errorCode)
+                self.closeReason = .reset(errorCode)
                 return .reset(attempt, errorCode, isBurst: self.record.wasReset(window: self.window.size))
             case .unsent(let attempt):
                 self.refusals.refused(now: now.monotonic, using: &generator)
                 return .unsent(attempt)
             case .goAway(let goAway):
-                self.lastWord = .goAway(goAway)
+                self.closeReason = .goAway(goAway)
                 self.takeNoMore()
                 return .goAway(self.goAways.came(goAway))
             case .pingAnswered:
@@ -107,11 +107,11 @@ extension HTTP2Connection {
     ///
     /// - Parameter earned: is widened when the connection has had a window of answers.
     /// - Returns: the number of requests that may be under way now; nil: as many as before.
-    mutating func answered(_ answer: Answer, earned: inout EarnedWindow) -> Int? {
+    mutating func answered(_ answer: PushAnswer, earned: inout EarnedWindow) -> Int? {
         let rule = answer.retryRule
         if rule == .elsewhere {
             // The answer is about the connection, and tells nothing about the request.
-            self.lastWord = .answer(answer.reason ?? .unknown)
+            self.closeReason = .answer(answer.reason ?? .unknown)
         } else {
             self.standing.answered()
             self.record.wasAnswered()

@@ -19,7 +19,7 @@ struct HTTP2Connection: ~Copyable {
     var record = AnswerRecord()
     var refusals = RefusalCount()
     var goAways = GoAwayState()
-    var lastWord = LastWord.nothing
+    var closeReason = CloseReason.nothing
     var standing = Standing.untried
     var conduct = Conduct()
     /// Whether the connection is left because its peer answered nothing in time.
@@ -82,7 +82,7 @@ struct HTTP2Connection: ~Copyable {
     }
 
     /// Returns why the connection ends, as far as the peer said; nil when it gave no reason.
-    func farewell(authority: String) -> ProviderError? { self.lastWord.error(authority: authority) }
+    func farewell(authority: String) -> ProviderError? { self.closeReason.error(authority: authority) }
 
     // MARK: Leaving
 
@@ -96,7 +96,7 @@ struct HTTP2Connection: ~Copyable {
     mutating func endReading() {
         guard !self.streams.session.takesRequests else { return }
         self.takeNoMore()
-        if case .nothing = self.lastWord { self.lastWord = .violation }
+        if case .nothing = self.closeReason { self.closeReason = .violation }
     }
 
     /// Notes that the connection ended or is left; returns true when it is to be counted as failed now.

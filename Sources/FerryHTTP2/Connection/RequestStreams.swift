@@ -78,7 +78,7 @@ struct RequestStreams: ~Copyable {
     enum Event {
         /// SETTINGS allow this number of streams.
         case settings(Int)
-        case answered(InFlight.Request, Answer)
+        case answered(InFlight.Request, PushAnswer)
         /// "The stream was refused before any application processing" (RFC 9113, section 7).
         case refused(Attempt)
         /// The request was written completely, and the peer reset it without an answer.
@@ -147,7 +147,7 @@ struct RequestStreams: ~Copyable {
 
     /// The state of a request whose stream did not end.
     enum Fate {
-        case answered(Answer)
+        case answered(PushAnswer)
         /// The peer cannot have understood it.
         case unsent
         /// Nothing says whether the peer processed it.

@@ -13,7 +13,7 @@ extension APNsMachine {
     }
 
     /// Returns the fault of the collected request, which is about channels.
-    mutating func fault(of channel: ChannelRequest, _ stream: HTTP2Session.Stream, _ now: Moment) -> Reason? {
+    mutating func fault(of channel: APNsChannelRequest, _ stream: HTTP2Session.Stream, _ now: Moment) -> Reason? {
         let session = self.bodyOfCreation(stream)
         return self.check.fault(
             of: channel,
@@ -34,7 +34,7 @@ extension APNsMachine {
 
     /// Carries out the collected request, unless a rule refuses it, and returns its answer.
     mutating func carryOut(
-        _ channel: ChannelRequest,
+        _ channel: APNsChannelRequest,
         _ answer: APNsAnswer,
         _ stream: HTTP2Session.Stream
     ) -> ChannelReply {

@@ -31,7 +31,7 @@ internal import FerryMachine
 extension APNsRequestCheck {
     /// Returns the first fault; nil if APNs carries the request out.
     mutating func fault(
-        of channel: ChannelRequest,
+        of channel: APNsChannelRequest,
         _ request: borrowing APNsRequest,
         body: () throws(ChannelFault) -> ChannelBody,
         bodyLength: Int,

@@ -10,10 +10,10 @@ final class FeedbackServiceHandler: ChannelInboundHandler {
     /// The time that a client has to end the connection after the list.
     private static let linger: TimeAmount = .seconds(5)
 
-    private let list: FeedbackList
+    private let list: SimulatedFeedbackList
     private let socket: SocketHandler
 
-    init(list: FeedbackList, socket: SocketHandler) {
+    init(list: SimulatedFeedbackList, socket: SocketHandler) {
         self.list = list
         self.socket = socket
     }

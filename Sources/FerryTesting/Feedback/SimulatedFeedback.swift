@@ -51,10 +51,10 @@ public final class SimulatedFeedback: Sendable {
     public var host: String { self.service.host }
     /// The bound port.
     public var port: Int { self.service.port }
-    let list: FeedbackList
+    let list: SimulatedFeedbackList
     private let service: SimulatedService<FeedbackCounts>
 
-    private init(_ service: SimulatedService<FeedbackCounts>, _ list: FeedbackList) {
+    private init(_ service: SimulatedService<FeedbackCounts>, _ list: SimulatedFeedbackList) {
         self.service = service
         self.list = list
     }
@@ -70,7 +70,7 @@ public final class SimulatedFeedback: Sendable {
         on group: (any EventLoopGroup)? = nil
     ) async throws -> SimulatedFeedback {
         let tally = Tally<FeedbackCounts>()
-        let list = FeedbackList(configuration.script, tally)
+        let list = SimulatedFeedbackList(configuration.script, tally)
         let service = try await SimulatedService.start(
             configuration.listener(),
             handshake: configuration.script.handshake,

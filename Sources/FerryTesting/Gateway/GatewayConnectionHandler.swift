@@ -8,22 +8,22 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The handler that runs one connection's ``GatewayMachine`` on its channel.
+/// The handler that runs one connection's ``SimulatedGatewayMachine`` on its channel.
 final class GatewayConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private var machine: GatewayMachine
+    private var machine: SimulatedGatewayMachine
     private let socket: SocketHandler
     private let tally: Tally<GatewayCounts>
-    private let feedback: FeedbackList?
-    private var reported = GatewayMachine.Counts()
+    private let feedback: SimulatedFeedbackList?
+    private var reported = SimulatedGatewayMachine.Counts()
 
     init(
-        machine: GatewayMachine,
+        machine: SimulatedGatewayMachine,
         socket: SocketHandler,
         tally: Tally<GatewayCounts>,
-        feedback: FeedbackList?
+        feedback: SimulatedFeedbackList?
     ) {
         self.machine = machine
         self.socket = socket

@@ -19,7 +19,7 @@ extension GatewayCounts: ServiceCounts {}
 
 extension Tally<GatewayCounts> {
     /// Adds the difference between two counts of a connection.
-    func add(_ counts: GatewayMachine.Counts, since earlier: GatewayMachine.Counts) {
+    func add(_ counts: SimulatedGatewayMachine.Counts, since earlier: SimulatedGatewayMachine.Counts) {
         self.update { total in
             total.accepted += counts.accepted - earlier.accepted
             total.refused += counts.refused - earlier.refused

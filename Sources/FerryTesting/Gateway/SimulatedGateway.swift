@@ -82,7 +82,7 @@ public final class SimulatedGateway: Sendable {
             flush: recorder?.flush,
             handler: { connection in
                 GatewayConnectionHandler(
-                    machine: GatewayMachine(rules: rules, connection: connection.number, recorder: recorder),
+                    machine: SimulatedGatewayMachine(rules: rules, connection: connection.number, recorder: recorder),
                     socket: connection.socket,
                     tally: tally,
                     feedback: feedback

@@ -113,6 +113,6 @@ final class APNsConnectionHandler: ChannelInboundHandler {
     }
 
     private static var now: Moment {
-        Moment(monotonic: .now(), epochSeconds: FeedbackList.now)
+        Moment(monotonic: .now(), epochSeconds: SimulatedFeedbackList.now)
     }
 }

@@ -203,7 +203,7 @@ extension APNsMachine {
 
     private mutating func collect(_ stream: HTTP2Session.Stream) {
         Self.collect(self.session, stream, into: &self.request)
-        self.channel = ChannelRequest(self.request)
+        self.channel = APNsChannelRequest(self.request)
     }
 
     private static func collect(

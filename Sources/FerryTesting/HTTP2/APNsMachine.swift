@@ -71,7 +71,7 @@ package struct APNsMachine: ~Copyable {
     var session: HTTP2Session
     var request = APNsRequest()
     /// What the collected request asks for, if it is about channels.
-    var channel: ChannelRequest?
+    var channel: APNsChannelRequest?
     var block = HeaderBlock()
     var check: APNsRequestCheck
     var random = SplitMix64(seed: .random(in: .min ... .max))

@@ -9,7 +9,7 @@ import Testing
 
     @Test func `Status 200 with the id is an acceptance`() throws {
         let answer = try #require(decode([("apns-id", self.id), (":status", "200")]))
-        #expect(answer == Answer(status: .ok, apnsID: try APNSID(self.id)))
+        #expect(answer == PushAnswer(status: .ok, apnsID: try APNSID(self.id)))
         #expect(answer.isAccepted)
         #expect(answer.rejection == nil)
         #expect(answer.retryRule == nil)
@@ -18,7 +18,7 @@ import Testing
 
     @Test func `Nothing in a body turns an acceptance into a refusal`() throws {
         let answer = try #require(decode([(":status", "200")], body: #"{"reason":"BadDeviceToken"}"#))
-        #expect(answer == Answer(status: .ok))
+        #expect(answer == PushAnswer(status: .ok))
     }
 
     @Test(arguments: [201, 204, 302, 399]) func `No other status is an acceptance`(status: Int) throws {
@@ -43,7 +43,7 @@ import Testing
             (":status", "200"), ("date", "Mon"), ("apns-uniqu-id", "x"), ("apns-ie", self.id), ("", self.id),
             (":statut", "400"),
         ]
-        #expect(decode(fields) == Answer(status: .ok))
+        #expect(decode(fields) == PushAnswer(status: .ok))
     }
 
     @Test(arguments: [[], [("apns-id", "x")], [(":status", "0")], [(":status", "")]] as [[(String, String)]])

@@ -66,7 +66,7 @@ import Testing
     )
     func `Without a known reason the status decides`(status: Int, rule: RetryRule) {
         for reason in [nil, Reason(rawValue: "FromNextYear"), .unknown] {
-            let answer = Answer(status: HTTPStatus(rawValue: status), reason: reason)
+            let answer = PushAnswer(status: HTTPStatus(rawValue: status), reason: reason)
             #expect(answer.retryRule == rule)
             #expect(answer.countsAgainstConnection == (status == 403))
         }
@@ -76,7 +76,7 @@ import Testing
         for (status, rows) in Dictionary(grouping: ReasonRule.all, by: \.status) {
             let rules = Set(rows.map(\.retry))
             guard rules.count == 1 else { continue }
-            #expect(Answer(status: status).retryRule == rules.first, "\(status)")
+            #expect(PushAnswer(status: status).retryRule == rules.first, "\(status)")
         }
     }
 

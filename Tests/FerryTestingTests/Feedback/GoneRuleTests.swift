@@ -11,7 +11,7 @@ struct GoneRuleTests {
         let rules = GatewayRules(
             GatewayScript(rules: [.gone([device(2)], since: Date(timeIntervalSince1970: 7)), .reject([device(4)])])
         )
-        var machine = GatewayMachine(rules: rules, recorder: recorder)
+        var machine = SimulatedGatewayMachine(rules: rules, recorder: recorder)
         let actions = machine.received(ByteBuffer(bytes: frames(1...3)), at: .zero)
         #expect(actions == [.gone(token: token(2), since: Date(timeIntervalSince1970: 7))])
         #expect(machine.counts.accepted == 3)
@@ -20,7 +20,7 @@ struct GoneRuleTests {
 
     @Test func `a rule for gone devices is refused together with a number of notifications`() {
         let rule = GatewayRule(after: 1, action: .gone)
-        var machine = GatewayMachine(rules: GatewayRules(GatewayScript(rules: [rule])))
+        var machine = SimulatedGatewayMachine(rules: GatewayRules(GatewayScript(rules: [rule])))
         #expect(machine.received(ByteBuffer(bytes: frames(1...2)), at: .zero).isEmpty)
         #expect(throws: DecodingError.self) {
             try GatewayScript(json: Array(#"{"rules": [{"after": 1, "action": "gone"}]}"#.utf8))

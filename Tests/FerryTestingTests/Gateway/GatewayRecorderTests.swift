@@ -7,7 +7,7 @@ internal import Testing
 struct GatewayRecorderTests {
     /// Sends a stream to a machine with this recorder.
     static func record(_ stream: [UInt8], _ recorder: any GatewayRecorder) {
-        var machine = GatewayMachine(rules: GatewayRules(GatewayScript()), connection: 4, recorder: recorder)
+        var machine = SimulatedGatewayMachine(rules: GatewayRules(GatewayScript()), connection: 4, recorder: recorder)
         _ = machine.received(ByteBuffer(bytes: stream), at: .zero)
     }
 

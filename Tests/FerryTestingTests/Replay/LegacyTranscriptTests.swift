@@ -76,7 +76,7 @@ private struct LegacySession {
             guard let part = self.parts[connection] else { return sum }
             var rehearsal = GatewayRehearsal(
                 client: ReplayMachine(part, mode: mode, pace: .recorded, chaos: chaos),
-                gateway: GatewayMachine(rules: rules, connection: connection)
+                gateway: SimulatedGatewayMachine(rules: rules, connection: connection)
             )
             return sum + (try rehearsal.run())
         }
@@ -86,12 +86,12 @@ private struct LegacySession {
 /// A replayed client and the simulated gateway, with simulated time.
 private struct GatewayRehearsal {
     var client: ReplayMachine
-    var gateway: GatewayMachine
+    var gateway: SimulatedGatewayMachine
     private var now: Duration = .zero
     private var wakes: [Duration] = []
     private var gatewayHasEnded = false
 
-    init(client: ReplayMachine, gateway: GatewayMachine) {
+    init(client: ReplayMachine, gateway: SimulatedGatewayMachine) {
         self.client = client
         self.gateway = gateway
     }

@@ -20,12 +20,12 @@ struct ReplayPeer: Peer {
 
 /// The simulated gateway as a peer. Its events are recorded.
 struct GatewayPeer: Peer {
-    private var machine: GatewayMachine
+    private var machine: SimulatedGatewayMachine
     private let connection: Int
     private let recording: Recording
 
     init(_ rules: GatewayRules, connection: Int, recording: Recording) {
-        self.machine = GatewayMachine(rules: rules, connection: connection)
+        self.machine = SimulatedGatewayMachine(rules: rules, connection: connection)
         self.connection = connection
         self.recording = recording
     }

@@ -60,7 +60,7 @@ struct AppStoreAPI: Sendable {
     ///   - appStoreNow: the time of the sender's clock, for everything else.
     /// - Returns: the answer, and a test notification to send.
     mutating func answer(
-        _ request: AppStoreRequest,
+        _ request: AppStoreAPIRequest,
         records: [NotificationSender.Record],
         now: Date,
         appStoreNow: Date
@@ -95,7 +95,7 @@ struct AppStoreAPI: Sendable {
     // MARK: Notifications
 
     private mutating func history(
-        _ request: AppStoreRequest,
+        _ request: AppStoreAPIRequest,
         _ records: [NotificationSender.Record],
         at now: Date
     ) throws(AppStoreAPIError) -> AppStoreAnswer {

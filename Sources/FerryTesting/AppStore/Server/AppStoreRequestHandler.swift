@@ -56,13 +56,13 @@ final class AppStoreRequestHandler: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     private func answer(_ head: HTTPRequestHead, _ body: [UInt8], _ context: ChannelHandlerContext) {
-        let method: AppStoreRequest.Method =
+        let method: AppStoreAPIRequest.Method =
             switch head.method {
             case .GET: .get
             case .POST: .post
             default: .other
             }
-        var request = AppStoreRequest(
+        var request = AppStoreAPIRequest(
             method: method,
             uri: head.uri,
             authorization: head.headers.first(name: "Authorization")

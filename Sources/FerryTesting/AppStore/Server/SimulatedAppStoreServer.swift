@@ -180,7 +180,7 @@ final class AppStoreDesk: Sendable {
     /// Answers a request.
     ///
     /// - Returns: the answer, and the fault that it meets on its way.
-    func answer(_ request: AppStoreRequest) -> (AppStoreAnswer, SimulatedAppStoreServer.Fault?) {
+    func answer(_ request: AppStoreAPIRequest) -> (AppStoreAnswer, SimulatedAppStoreServer.Fault?) {
         let fault = self.state.withLock { state -> SimulatedAppStoreServer.Fault? in
             guard state.faults.isEmpty else { return state.faults.removeFirst() }
             guard self.faultFraction > 0, state.values.fraction() < self.faultFraction else { return nil }
@@ -201,7 +201,7 @@ final class AppStoreDesk: Sendable {
         }
     }
 
-    private func judge(_ request: AppStoreRequest) -> AppStoreAnswer {
+    private func judge(_ request: AppStoreAPIRequest) -> AppStoreAnswer {
         let (records, now) = (self.sender?.records ?? [], Date())
         let appStoreNow = self.sender?.now ?? now
         let (answer, test) = self.state.withLock { state in

@@ -41,7 +41,7 @@ private func split(_ line: Slice<UnsafeBufferPointer<UInt8>>) -> (name: [UInt8],
     return (Array(name), Array(line.dropFirst(name.count + 1).drop { $0 == UInt8(ascii: " ") }))
 }
 
-private func check(_ answer: Answer, _ body: UnsafeBufferPointer<UInt8>) {
+private func check(_ answer: PushAnswer, _ body: UnsafeBufferPointer<UInt8>) {
     require(100...999 ~= answer.status.rawValue)
     require((answer.rejection == nil) == (answer.status == .ok))
     require((answer.retryRule == nil) == (answer.status == .ok))

@@ -9,7 +9,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let piece = Int(input.byte()) + 1
     let bytes = Array(input.rest)
     let rules = GatewayRules(GatewayScript())
-    var whole = GatewayMachine(rules: rules), pieces = GatewayMachine(rules: rules)
+    var whole = SimulatedGatewayMachine(rules: rules), pieces = SimulatedGatewayMachine(rules: rules)
     _ = whole.received(ByteBuffer(bytes: bytes), at: .zero)
     var place = 0
     while place < bytes.count {

@@ -3,11 +3,11 @@ internal import FerryTesting
 internal import NIOCore
 internal import Testing
 
-struct GatewayMachineTests {
+struct SimulatedGatewayMachineTests {
     static let linger = GatewayScript().linger
 
-    static func machine(_ script: GatewayScript, recorder: (any GatewayRecorder)? = nil) -> GatewayMachine {
-        GatewayMachine(rules: GatewayRules(script), recorder: recorder)
+    static func machine(_ script: GatewayScript, recorder: (any GatewayRecorder)? = nil) -> SimulatedGatewayMachine {
+        SimulatedGatewayMachine(rules: GatewayRules(script), recorder: recorder)
     }
 
     @Test func `the machine finds the same notifications wherever the stream is cut`() {
@@ -81,7 +81,7 @@ struct GatewayMachineTests {
         )
         var endings: [[GatewayAction]] = []
         for connection in 1...4 {
-            var machine = GatewayMachine(rules: rules, connection: connection)
+            var machine = SimulatedGatewayMachine(rules: rules, connection: connection)
             endings.append(machine.received(ByteBuffer(bytes: frames(1...2)), at: .zero))
         }
         let close: [GatewayAction] = [.closeOutput, .wake(at: Self.linger)]

@@ -1,7 +1,7 @@
 internal import FerryCore
 
 /// The last thing that a peer said about a connection, or about requests that it did not answer.
-enum LastWord {
+enum CloseReason {
     case nothing
     case goAway(GoAway)
     case reset(HTTP2ErrorCode)

@@ -7,7 +7,7 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// The actions that the owner of a ``GatewayMachine`` must perform, in order.
+/// The actions that the owner of a ``SimulatedGatewayMachine`` must perform, in order.
 package enum GatewayAction: Hashable, Sendable {
     /// Write these bytes and flush.
     case write([UInt8])
@@ -21,7 +21,7 @@ package enum GatewayAction: Hashable, Sendable {
     case stopReading
     /// Put this device on the feedback list with that time; nil: the current time.
     case gone(token: [UInt8], since: Date?)
-    /// Call ``GatewayMachine/timePassed(at:)`` at that time.
+    /// Call ``SimulatedGatewayMachine/timePassed(at:)`` at that time.
     case wake(at: Duration)
 }
 
@@ -29,7 +29,7 @@ package enum GatewayAction: Hashable, Sendable {
 ///
 /// A `BinaryServerConnection` reads and ends the connection, and a ``ScriptedJudge`` decides about each notification.
 /// This machine carries the decisions out after the delays of the script. Time is a `Duration` since any fixed moment.
-package struct GatewayMachine {
+package struct SimulatedGatewayMachine {
     /// The counts of the notifications and bytes that arrived.
     package struct Counts: Hashable, Sendable {
         package var accepted = 0
@@ -106,7 +106,7 @@ package struct GatewayMachine {
     }
 }
 
-extension GatewayMachine {
+extension SimulatedGatewayMachine {
     private mutating func carryOut(_ verdicts: [ScriptedJudge.Verdict], _ now: Duration) -> [GatewayAction] {
         var actions: [GatewayAction] = []
         for verdict in verdicts {

@@ -9,7 +9,7 @@ internal import Foundation
 /// APNs' answer to one request: the fields of its response, and the content of its body.
 ///
 /// Source: "Handling notification responses from APNs" (Apple).
-package struct Answer: Hashable, Sendable {
+package struct PushAnswer: Hashable, Sendable {
     package var status: HTTPStatus
     /// `apns-id`, or the `apns-request-id` of a broadcast, from the request or made by APNs; nil when it was missing or no
     /// UUID.
@@ -59,7 +59,7 @@ package struct Answer: Hashable, Sendable {
     }
 }
 
-/// A decoder that makes an ``Answer`` from the fields of a response and then its whole body.
+/// A decoder that makes a ``PushAnswer`` from the fields of a response and then its whole body.
 ///
 /// No input is an error: every input leads to an answer or to nil. If a field is repeated, the last one counts.
 ///
@@ -100,11 +100,11 @@ package struct AnswerDecoder: Sendable {
     /// Returns the answer; nil when no status arrived, so that there is no HTTP response.
     ///
     /// - Parameter body: the whole body, read during the call. It is ignored for an acceptance.
-    package func answer(body: UnsafeBufferPointer<UInt8>) -> Answer? {
+    package func answer(body: UnsafeBufferPointer<UInt8>) -> PushAnswer? {
         guard let status = self.status else { return nil }
-        guard status != .ok else { return Answer(status: status, apnsID: self.apnsID, uniqueID: self.uniqueID) }
+        guard status != .ok else { return PushAnswer(status: status, apnsID: self.apnsID, uniqueID: self.uniqueID) }
         let told = AnswerBody(body)
-        return Answer(
+        return PushAnswer(
             status: status,
             apnsID: self.apnsID,
             uniqueID: self.uniqueID,

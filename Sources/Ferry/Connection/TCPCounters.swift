@@ -12,7 +12,7 @@ private import Darwin
 ///
 /// Bytes acknowledged could also be computed as the bytes handed to the kernel less `SIOCOUTQ`. This way needs no file
 /// descriptor. The two counters exist since Linux 4.1.
-struct TCPInfo: Sendable {
+struct TCPCounters: Sendable {
     /// The bytes that the peer has acknowledged. SYN and FIN count as one each.
     var bytesAcknowledged: UInt64
     /// The bytes that were received, read or not. FIN counts as one.
@@ -28,12 +28,12 @@ struct TCPInfo: Sendable {
         var bytesReceived: UInt64 = 0
     }
 
-    static func get(_ socket: any SocketOptionProvider) -> EventLoopFuture<TCPInfo> {
+    static func get(_ socket: any SocketOptionProvider) -> EventLoopFuture<TCPCounters> {
         socket.unsafeGetSocketOption(
             level: SocketOptionLevel(IPPROTO_TCP),
             name: SocketOptionName(TCP_INFO)
         ).map { (layout: Layout) in
-            TCPInfo(bytesAcknowledged: layout.bytesAcknowledged, bytesReceived: layout.bytesReceived)
+            TCPCounters(bytesAcknowledged: layout.bytesAcknowledged, bytesReceived: layout.bytesReceived)
         }
     }
 }

@@ -4,7 +4,7 @@ internal import FerryHTTP2
 /// A request about channels: the app of its path, and what it asks for.
 ///
 /// Sources: "Sending channel management requests to APNs" and "Sending broadcast push notification requests to APNs" (Apple).
-package struct ChannelRequest: Hashable, Sendable {
+package struct APNsChannelRequest: Hashable, Sendable {
     package var bundleID: String
     /// What the request asks for; or the reason to refuse it because of its path or method.
     package var action: Action

@@ -9,7 +9,7 @@ private import Darwin
 #endif
 
 /// The list of a ``SimulatedFeedback``, and its counts. Safe from any thread.
-final class FeedbackList: Sendable {
+final class SimulatedFeedbackList: Sendable {
     private struct State {
         var tuples: [FeedbackScript.Tuple]
         /// The tokens of ``tuples``.

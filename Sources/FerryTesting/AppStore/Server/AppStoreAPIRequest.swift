@@ -5,7 +5,7 @@ internal import Foundation
 #endif
 
 /// A request to the App Store Server API.
-struct AppStoreRequest: Sendable {
+struct AppStoreAPIRequest: Sendable {
     enum Method: Hashable, Sendable {
         case get
         case post
