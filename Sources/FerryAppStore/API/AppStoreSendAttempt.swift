@@ -1,3 +1,5 @@
+internal import FerryCore
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else

@@ -1,3 +1,5 @@
+internal import FerryCore
+
 /// Reads answers of ``StoreDesk``.
 package enum ControlAnswer {
     /// The answer to ``ControlRequest/take(signedPayload:)``.

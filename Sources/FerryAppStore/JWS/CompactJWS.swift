@@ -1,3 +1,5 @@
+internal import FerryCore
+
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else

@@ -1,3 +1,5 @@
+internal import FerryCore
+
 extension AppStoreVerifier {
     /// Verifies the body of a post as ``verify(post:)`` does. If ``Configuration/checksRevocation`` is set, it then
     /// checks that no certificate was revoked.

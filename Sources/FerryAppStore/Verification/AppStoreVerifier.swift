@@ -1,3 +1,4 @@
+internal import FerryCore
 public import FerryOpenSSL
 
 /// A verifier of App Store Server Notifications, for several apps and both environments.

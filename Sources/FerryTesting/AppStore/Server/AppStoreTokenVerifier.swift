@@ -1,5 +1,4 @@
 internal import FerryCore
-internal import FerryHTTP2
 internal import FerryOpenSSL
 
 /// The check of `Authorization` by the App Store Server API.
