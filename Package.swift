@@ -111,7 +111,11 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        .target(name: "FerrySQLite", dependencies: ["CFerrySQLite"], swiftSettings: settings),
+        .target(
+            name: "FerrySQLite",
+            dependencies: ["CFerrySQLite", .product(name: "NIOPosix", package: "swift-nio")],
+            swiftSettings: settings
+        ),
         .target(
             name: "FerryServer",
             dependencies: [

@@ -217,13 +217,7 @@ public final class AppStoreStore: Service {
     private func onThread<Result: Sendable>(
         _ body: @escaping @Sendable () throws(AppStoreStoreError) -> Result
     ) async throws(AppStoreStoreError) -> Result {
-        let result: Swift.Result<Result, AppStoreStoreError> = await withCheckedContinuation { continuation in
-            self.thread.submit { state in
-                guard case .active = state else { return continuation.resume(returning: .failure(Self.closed)) }
-                continuation.resume(returning: Swift.Result { () throws(AppStoreStoreError) in try body() })
-            }
-        }
-        return try result.get()
+        try await self.thread.result(unless: Self.closed, of: body)
     }
 
     /// Does the waiting work in batches, because one wait for the disk then serves many commits.

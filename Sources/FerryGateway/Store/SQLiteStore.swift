@@ -54,14 +54,6 @@ package final class SQLiteStore: GatewayStore {
     private func run<Result: Sendable>(
         _ body: @escaping @Sendable (SQLiteStoreCore) throws(StoreError) -> Result
     ) async throws(StoreError) -> Result {
-        let result: Swift.Result<Result, StoreError> = await withCheckedContinuation { continuation in
-            self.thread.submit { state in
-                guard case .active = state else {
-                    return continuation.resume(returning: .failure(SQLiteStoreCore.isClosed))
-                }
-                continuation.resume(returning: Swift.Result { () throws(StoreError) in try body(self.core) })
-            }
-        }
-        return try result.get()
+        try await self.thread.result(unless: SQLiteStoreCore.isClosed) { () throws(StoreError) in try body(self.core) }
     }
 }
