@@ -119,7 +119,7 @@ let package = Package(
         .target(
             name: "FerryServer",
             dependencies: [
-                "FerryOpenSSL",
+                "FerryCore", "FerryOpenSSL",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),

@@ -1,4 +1,5 @@
 internal import Ferry
+internal import FerryCore
 internal import Synchronization
 
 /// Gives notifications to a provider, in each of the ways that are measured.
@@ -121,7 +122,7 @@ final class BenchLoad: Sendable {
 
     /// Submits at an even rate, and measures the time until the provider reports that TLS has a notification.
     private func paced(_ count: Int) async throws -> Latencies {
-        let starts = Mutex([UInt64](repeating: 0, count: count))
+        let starts = Locked([UInt64](repeating: 0, count: count))
         let events = self.provider.events(bufferingNewest: count)
         let base = UInt64(BenchSink.untimed) - UInt64(count)
         async let samples = Self.transmissions(count, events) { tag, now in

@@ -1,4 +1,5 @@
 internal import CoreMetrics
+internal import FerryCore
 internal import Synchronization
 
 /// A backend of metrics in memory, with an atomic number for each series.
@@ -17,7 +18,7 @@ final class BenchMetrics: MetricsFactory {
         func record(_ value: Double) { self.record(Int64(value)) }
     }
 
-    private let counters = Mutex<[String: Number]>([:])
+    private let counters = Locked<[String: Number]>([:])
 
     /// The value of a counter without dimensions.
     func total(_ label: String) -> Int { self.counters.withLock { Int($0[label]?.total ?? 0) } }

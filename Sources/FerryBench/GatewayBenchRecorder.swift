@@ -1,5 +1,5 @@
+internal import FerryCore
 internal import FerryTesting
-internal import Synchronization
 
 /// Checks that APNs accepts each notification of a benchmark once, and measures the latency of a sample.
 ///
@@ -20,7 +20,7 @@ final class GatewayBenchRecorder: APNsRecorder {
     private let total: Int
     private let warmUp: Int
     private let step: Int
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// - Parameters:
     ///   - warmUp: the number of notifications before those that are measured.
@@ -36,7 +36,7 @@ final class GatewayBenchRecorder: APNsRecorder {
             starts: [UInt64](repeating: 0, count: timed)
         )
         state.samples.reserveCapacity(timed)
-        self.state = Mutex(state)
+        self.state = Locked(state)
     }
 
     /// Stores the start time of those notifications that are timed. Call it right before they are submitted.

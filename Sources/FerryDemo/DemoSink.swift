@@ -1,9 +1,9 @@
 internal import Ferry
-internal import Synchronization
+internal import FerryCore
 
 /// Keeps every outcome by its tag.
 final class DemoSink: OutcomeSink {
-    private let outcomes = Mutex<[UInt64: [Outcome]]>([:])
+    private let outcomes = Locked<[UInt64: [Outcome]]>([:])
 
     func settled(_ outcomes: Span<OutcomeRecord>) {
         self.outcomes.withLock { kept in

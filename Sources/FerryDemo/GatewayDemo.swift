@@ -3,7 +3,6 @@ internal import FerryCore
 internal import FerryForwarding
 internal import FerryGateway
 internal import FerryTesting
-internal import Synchronization
 
 /// The gateway's part of the demo: a client that speaks only the binary protocol delivers over HTTP/2, gets its error
 /// responses, sends again what followed, and reads the feedback list.
@@ -162,7 +161,7 @@ struct GatewayDemo {
 
     /// The gateway's list of rejections and dead letters.
     private final class Rejections: Sendable {
-        private let list = Mutex<[DeviceToken]>([])
+        private let list = Locked<[DeviceToken]>([])
 
         func note(_ event: GatewayEvent) {
             switch event {

@@ -7,6 +7,14 @@ import Testing
 
     init() throws { self.page = try Tree.text("CONTRIBUTING.md") }
 
+    @Test func `each path exists`() {
+        let folders = ["Sources/", "Tests/", "Docs/", "Compat/", "Examples/", ".ci/"]
+        for text in Self.quoted(self.page) where folders.contains(where: text.hasPrefix) {
+            let path = String(text.prefix { $0 != " " })
+            #expect(Tree.exists(path), "CONTRIBUTING.md names \(path), which does not exist: correct the path.")
+        }
+    }
+
     @Test func `each place that belongs together with others exists`() throws {
         let section = try #require(self.page.section("## Places that belong together"))
         let places = section.parts(from: "\n### ", to: "\n### ")
@@ -15,11 +23,10 @@ import Testing
         let names = Set(files.map { String($0.split(separator: "/").last ?? "") })
         let code = try files.filter { $0.hasSuffix(".swift") }.reduce(into: Data()) { $0 += try Tree.bytes($1) }
         for text in Self.quoted(section) {
-            if text.contains("/") {
-                #expect(Tree.exists(text), "CONTRIBUTING.md names \(text), which does not exist: correct the path.")
-            } else if text.hasSuffix(".swift") {
-                #expect(names.contains(text), "CONTRIBUTING.md names the file \(text), which does not exist.")
-            } else if !text.hasPrefix("ferry ") {
+            if text.hasSuffix(".swift") {
+                let name = String(text.split(separator: "/").last ?? "")
+                #expect(names.contains(name), "CONTRIBUTING.md names the file \(text), which does not exist.")
+            } else if !text.contains("/"), !text.hasPrefix("ferry ") {
                 let words = text.split { !($0.isLetter || $0.isNumber) }
                 let unknown = words.filter { code.range(of: Data($0.utf8)) == nil }
                 #expect(unknown.isEmpty, "CONTRIBUTING.md names `\(text)`, and no code has \(unknown).")

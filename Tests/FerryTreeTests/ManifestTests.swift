@@ -20,7 +20,7 @@ import Testing
         "FerryBinary": ["FerryCore", "FerryMachine"],
         "FerryHTTP2": ["CFerryNGHTTP2", "FerryCore", "FerryMachine"],
         "FerryOpenSSL": ["CFerryOpenSSL", "FerryCore"],
-        "FerryServer": ["FerryOpenSSL"],
+        "FerryServer": ["FerryCore", "FerryOpenSSL"],
         "FerrySQLite": ["CFerrySQLite"],
         "FerryGateway": ["FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerrySQLite"],
         "Ferry": ["FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL"],

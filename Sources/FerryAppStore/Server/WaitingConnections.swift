@@ -1,5 +1,5 @@
 internal import DequeModule
-internal import Synchronization
+internal import FerryCore
 
 /// The connections of a server that wait for a whole request, the longest wait first. Safe from any thread.
 ///
@@ -36,7 +36,7 @@ final class WaitingConnections: Sendable {
     /// How many bytes of requests without an answer may be held, of all connections: some 7,000 posts of the usual size.
     static let heldLimit = 128 << 20
 
-    private let table = Mutex(Table())
+    private let table = Locked(Table())
 
     /// Begins a wait.
     ///

@@ -2,7 +2,6 @@ internal import FerryBinary
 internal import FerryCore
 internal import FerryGateway
 internal import FerryTerminal
-internal import Synchronization
 
 /// What the gateway tells a person, on standard error. Shows no device token.
 final class GatewayMessages: Sendable {
@@ -48,17 +47,17 @@ final class GatewayMessages: Sendable {
     /// Receives messages for people.
     private let write: @Sendable (String) -> Void
     /// The number of dead letters of each cause.
-    private let losses = Mutex<[Loss: Int]>([:])
+    private let losses = Locked<[Loss: Int]>([:])
     /// The clients whose lengths count characters.
-    private let miscounting = Mutex<Set<Int>>([])
+    private let miscounting = Locked<Set<Int>>([])
     /// The clients that sent what is no notification.
-    private let violators = Mutex<Set<Int>>([])
+    private let violators = Locked<Set<Int>>([])
     /// The clients with notifications that may have arrived.
-    private let doubts = Mutex<Set<Doubt>>([])
+    private let doubts = Locked<Set<Doubt>>([])
     /// The topics that wait.
-    private let alarms = Mutex<Set<Topic>>([])
+    private let alarms = Locked<Set<Topic>>([])
     /// The upstreams that take nothing.
-    private let outages = Mutex<Set<Int>>([])
+    private let outages = Locked<Set<Int>>([])
 
     init(
         clients: [String],

@@ -6,7 +6,9 @@ package import Musl
 package import Darwin
 #endif
 
-/// A value behind POSIX' own lock. Any thread.
+/// A value behind POSIX' own lock: the lock of this package. Any thread.
+///
+/// Where a thread must wait until the value changes, the library for C has `Monitor`; everything else waits in tasks.
 ///
 /// `Mutex` of the module `Synchronization` does the same, but not in a child of `fork`: it remembers the number of the thread
 /// that forked, and the kernel then takes the lock's holder for a thread of the parent and ends the wait with an error, which

@@ -1,5 +1,5 @@
+internal import FerryCore
 package import FerryOpenSSL
-internal import Synchronization
 
 /// The clients of a listener, and the signs by which each is recognized.
 package struct GatewayClients: Sendable {
@@ -63,7 +63,7 @@ package struct GatewayClients: Sendable {
 
 /// The certificate that a handshake has just refused. TLS does not keep it, and an operator needs its fingerprint.
 private final class RefusedCertificate: Sendable {
-    private let last = Mutex<String?>(nil)
+    private let last = Locked<String?>(nil)
 
     /// - Parameter finding: the reason why the certificate is refused although its user ID is known.
     func note(_ certificate: CertificateSummary, _ finding: ChainFinding?) {

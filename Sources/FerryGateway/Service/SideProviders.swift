@@ -1,9 +1,8 @@
 internal import FerryCore
-internal import Synchronization
 
 /// The providers of side connections that are open, or that still have answers to come.
 final class SideProviders: Sendable {
-    private let sides = Mutex<[SideID: GatewayUpstream.Side]>([:])
+    private let sides = Locked<[SideID: GatewayUpstream.Side]>([:])
 
     /// How long a provider may take to close its connection. Notifications that are still unanswered then may have
     /// arrived.

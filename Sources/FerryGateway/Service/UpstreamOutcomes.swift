@@ -1,6 +1,5 @@
 package import FerryCore
 internal import NIOCore
-internal import Synchronization
 
 /// The outcomes of an upstream, on their way from its event loop to the gateway's.
 ///
@@ -12,7 +11,7 @@ package final class UpstreamOutcomes: OutcomeSink {
         var wake: (@Sendable () -> Void)?
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     package init() {}
 

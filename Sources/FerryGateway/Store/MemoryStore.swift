@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import FerryCore
 
 /// A store that ends with its process, for tests. It can be slow, full, or taken by another owner.
 ///
@@ -17,7 +17,7 @@ package final class MemoryStore: GatewayStore {
 
     private let node: UInt64
     private let hashKey: [UInt8]
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// - Parameter hashKey: sixteen bytes.
     package init(node: UInt64 = 1, hashKey: [UInt8] = Array(repeating: 7, count: 16)) {

@@ -1,5 +1,5 @@
+internal import FerryCore
 internal import NIOCore
-internal import Synchronization
 
 /// The open channels of a ``Listener``, and their counts. Safe from any thread.
 ///
@@ -40,7 +40,7 @@ final class OpenChannels: Sendable {
         }
     }
 
-    private let table = Mutex(Table())
+    private let table = Locked(Table())
 
     var counts: ConnectionCounts { self.table.withLock { $0.counts } }
 

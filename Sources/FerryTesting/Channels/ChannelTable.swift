@@ -1,5 +1,4 @@
 internal import FerryCore
-internal import Synchronization
 
 /// The channels of a simulated APNs, by app. All its connections share them. Safe from any thread.
 package final class ChannelTable: Sendable {
@@ -19,7 +18,7 @@ package final class ChannelTable: Sendable {
         var last: UInt64 = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     package init() {}
 

@@ -1,6 +1,5 @@
 public import FerryCore
 internal import FerryHTTP2
-internal import Synchronization
 
 /// A provider without connections, for the tests of a program that sends through a `PushProvider`.
 ///
@@ -36,7 +35,7 @@ public final class FakeProvider: PushProvider {
     private let sink: (any OutcomeSink)?
     private let buffer: OutcomeBuffer?
     private let hub = EventHub()
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// - Parameters:
     ///   - topic: the topic of notifications that name none, as `HTTP2Configuration.topic`. Without one, they are rejected.

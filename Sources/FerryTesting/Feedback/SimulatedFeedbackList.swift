@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import FerryCore
 
 #if canImport(Glibc)
 private import Glibc
@@ -20,12 +20,12 @@ final class SimulatedFeedbackList: Sendable {
 
     private let script: FeedbackScript
     private let tally: Tally<FeedbackCounts>
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     init(_ script: FeedbackScript, _ tally: Tally<FeedbackCounts>) {
         self.script = script
         self.tally = tally
-        self.state = Mutex(State(tuples: script.tuples, tokens: Set(script.tuples.map(\.token))))
+        self.state = Locked(State(tuples: script.tuples, tokens: Set(script.tuples.map(\.token))))
     }
 
     var tuples: [FeedbackScript.Tuple] { self.state.withLock { $0.tuples } }

@@ -1,6 +1,5 @@
 internal import FerryAppStore
 internal import FerryCore
-internal import Synchronization
 
 /// A recorder that writes what a ``SimulatedGateway``, a ``SimulatedAPNs`` or both accept to a file, one JSON object a
 /// line. A notification of the binary protocol:
@@ -30,13 +29,13 @@ internal import Synchronization
 public final class GatewayFileRecorder: GatewayRecorder, APNsRecorder {
     private static let chunk = 256 * 1024
 
-    private let file: Mutex<BufferedFile>
+    private let file: Locked<BufferedFile>
 
     /// Opens a file for writing. An existing file is emptied.
     ///
     /// - Throws: ``FileError``.
     public init(path: String) throws(FileError) {
-        self.file = Mutex(try BufferedFile(path: path, chunk: Self.chunk))
+        self.file = Locked(try BufferedFile(path: path, chunk: Self.chunk))
     }
 
     deinit {

@@ -1,5 +1,4 @@
 internal import FerryCore
-internal import Synchronization
 
 /// The conditions of a rule about single notifications, prepared for fast lookup. All conditions that are set must
 /// hold.
@@ -31,12 +30,12 @@ struct RuleCondition: Sendable {
 
 /// The number of times that each rule of a script was applied, over all connections. Safe from any thread.
 final class RuleClaims: Sendable {
-    private let applied: Mutex<[Int]>
+    private let applied: Locked<[Int]>
     private let limits: [Int?]
 
     init(limits: [Int?]) {
         self.limits = limits
-        self.applied = Mutex(Array(repeating: 0, count: limits.count))
+        self.applied = Locked(Array(repeating: 0, count: limits.count))
     }
 
     /// Counts the rule as applied. Returns false if it has reached its limit.

@@ -1,5 +1,5 @@
+internal import FerryCore
 internal import NIOCore
-internal import Synchronization
 
 /// A writer that records events to a transcript file as they happen.
 ///
@@ -30,7 +30,7 @@ package final class TranscriptWriter: Sendable {
     private let service: Transcript.Service
     private let key: TranscriptRedactor.Key?
     private let start = NIODeadline.now()
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// Opens a file for writing. An existing file is emptied.
     ///
@@ -41,7 +41,7 @@ package final class TranscriptWriter: Sendable {
         let file = try BufferedFile(path: path, chunk: Self.chunk, opening: Array(opening.utf8))
         self.service = service
         self.key = redacts ? TranscriptRedactor.Key() : nil
-        self.state = Mutex(
+        self.state = Locked(
             State(
                 file: file,
                 count: opening.utf8.count { $0 == UInt8(ascii: "\n") },

@@ -1,6 +1,6 @@
+internal import FerryCore
 internal import FerryServer
 internal import NIOCore
-internal import Synchronization
 
 /// The state that the connections of a replay over the network share: the next connection, and the results.
 ///
@@ -23,16 +23,16 @@ final class ReplayRun: Sendable {
     private let parts: [Int: ReplayPart]
     /// The promise that succeeds when every connection was replayed, and fails with the first error.
     private let done: EventLoopPromise<Void>
-    private let state: Mutex<State>
+    private let state: Locked<State>
     /// Called without the lock whenever a connection has made progress.
-    private let onProgress: Mutex<(@Sendable () -> Void)?> = Mutex(nil)
+    private let onProgress: Locked<(@Sendable () -> Void)?> = Locked(nil)
 
     init(_ replay: Replay, on eventLoop: any EventLoop) {
         self.replay = replay
         self.parts = replay.transcript.parts(playing: replay.side)
         self.done = eventLoop.makePromise()
         let connections = replay.transcript.connections
-        self.state = Mutex(State(waiting: connections[...], all: connections, remaining: Set(connections)))
+        self.state = Locked(State(waiting: connections[...], all: connections, remaining: Set(connections)))
         if connections.isEmpty { self.done.succeed() }
     }
 

@@ -1,5 +1,4 @@
 public import FerryCore
-internal import Synchronization
 
 /// A recorder that keeps the notifications that a ``SimulatedGateway`` accepted, for tests.
 public typealias GatewayMemoryRecorder = MemoryRecorder<AcceptedNotification>
@@ -21,7 +20,7 @@ public final class MemoryRecorder<Accepted: Hashable & Sendable>: Sendable {
         public var payload: [UInt8]
     }
 
-    private let storage = Mutex<[Push]>([])
+    private let storage = Locked<[Push]>([])
 
     /// Creates an empty recorder.
     public init() {}

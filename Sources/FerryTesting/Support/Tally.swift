@@ -1,5 +1,5 @@
+internal import FerryCore
 internal import FerryServer
-internal import Synchronization
 
 /// The counts of a simulated service: those of its connections, and those of its protocol.
 protocol ServiceCounts: Sendable {
@@ -13,7 +13,7 @@ extension ConnectionCounts: ServiceCounts {}
 
 /// The counts of a protocol, which any event loop may change. The listener counts the connections.
 final class Tally<Counts: ServiceCounts>: Sendable {
-    private let counts = Mutex(Counts())
+    private let counts = Locked(Counts())
 
     /// Changes the counts. Holds a lock during the call of `body`.
     func update(_ body: (inout Counts) -> Void) {

@@ -1,6 +1,6 @@
 internal import DequeModule
 internal import Ferry
-internal import Synchronization
+internal import FerryCore
 
 /// Passes records of lines, and late news about lines, to the task that writes events.
 ///
@@ -23,7 +23,7 @@ final class LineLedger: Sendable {
     }
 
     private let limit: Int
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     init(limit: Int = LineLedger.limit) {
         self.limit = limit

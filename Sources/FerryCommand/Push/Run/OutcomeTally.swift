@@ -1,7 +1,6 @@
 internal import Ferry
 internal import FerryCore
 internal import FerryTerminal
-internal import Synchronization
 
 /// Counts the causes for which notifications were not accepted. Safe from any thread.
 final class OutcomeTally: OutcomeSink {
@@ -18,7 +17,7 @@ final class OutcomeTally: OutcomeSink {
 
     /// Whether the provider itself resends notifications that may have arrived.
     private let resendsUnknown: Bool
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     init(resendsUnknown: Bool) {
         self.resendsUnknown = resendsUnknown

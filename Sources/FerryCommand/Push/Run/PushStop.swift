@@ -1,4 +1,5 @@
 internal import Ferry
+internal import FerryCore
 internal import FerryTerminal
 internal import Synchronization
 
@@ -33,7 +34,7 @@ final class PushStop: Sendable {
 
     private let provider: any PushProvider
     private let proof: Proof
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let wasSet = Atomic<Bool>(false)
 
     init(_ provider: any PushProvider, proof: Proof) {

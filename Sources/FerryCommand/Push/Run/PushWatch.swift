@@ -1,6 +1,6 @@
 internal import Ferry
+internal import FerryCore
 internal import FerryHTTP2
-internal import Synchronization
 
 /// Follows the events of a provider. Safe from any thread.
 final class PushWatch: Sendable {
@@ -17,7 +17,7 @@ final class PushWatch: Sendable {
     private let say: (@Sendable (String) -> Void)?
     /// Receives messages that people must see in any case.
     private let warn: @Sendable (String) -> Void
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     private struct State {
         var window: Int?

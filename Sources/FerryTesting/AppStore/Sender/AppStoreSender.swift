@@ -1,7 +1,7 @@
+internal import FerryCore
 public import FerryOpenSSL
 public import NIOCore
 internal import NIOPosix
-internal import Synchronization
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -68,7 +68,7 @@ public final class AppStoreSender: Sendable {
 
     private let configuration: Configuration
     private let dialer: PostDialer
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// - Parameters:
     ///   - configuration: the address, and what happens there.
@@ -83,7 +83,7 @@ public final class AppStoreSender: Sendable {
             group: group ?? MultiThreadedEventLoopGroup.singleton
         )
         let machine = NotificationSender(configuration.options, signer: configuration.signer)
-        self.state = Mutex(State(machine: machine, clock: StartedClock(configuration.clock)))
+        self.state = Locked(State(machine: machine, clock: StartedClock(configuration.clock)))
     }
 
     /// The time of the sender's clock.

@@ -1,7 +1,7 @@
+internal import FerryCore
 internal import FerryOpenSSL
 internal import FerryServer
 public import NIOCore
-internal import Synchronization
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -160,14 +160,14 @@ final class AppStoreDesk: Sendable {
         .internalError, .tryAgain, .cut, .slow(.milliseconds(500)), .rateLimited(.seconds(1)),
     ]
 
-    private let state: Mutex<State>
+    private let state: Locked<State>
     private let sender: AppStoreSender?
     private let faultFraction: Double
     private let tally: Tally<AppStoreCounts>
 
     init(_ configuration: SimulatedAppStoreServer.Configuration, _ tally: Tally<AppStoreCounts>) {
         let values = NotificationValues(seed: configuration.seed)
-        self.state = Mutex(State(api: AppStoreAPI(configuration), values: values))
+        self.state = Locked(State(api: AppStoreAPI(configuration), values: values))
         self.sender = configuration.sender
         self.faultFraction = configuration.faults
         self.tally = tally
