@@ -130,6 +130,7 @@ let package = Package(
             name: "FerryGateway",
             dependencies: [
                 "FerryCore", "FerryBinary", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerrySQLite",
+                .product(name: "BasicContainers", package: "swift-collections"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -1,172 +1,172 @@
-package import NIOCore
+internal import NIOCore
 
 /// All limits and times of the gateway's machines, each with its purpose.
-package enum GatewayBounds {
+enum GatewayBounds {
     // MARK: The replay filter
 
     /// The entries that one identity may have. Above it the oldest whole episode goes: a double, never a swallow.
-    package static let entriesPerIdentity = 1_000_000
+    static let entriesPerIdentity = 1_000_000
     /// The entries of all identities together.
-    package static let entries = 4_000_000
+    static let entries = 4_000_000
     /// The scopes that are remembered, open connections apart. Beyond it, the client that was gone first is unknown when it
     /// comes back.
-    package static let scopes = 10_000
+    static let scopes = 10_000
     /// The open episodes of one scope. Each costs one table look-up for each notification.
-    package static let episodesPerScope = 256
+    static let episodesPerScope = 256
     /// The entries with the same key that one look-up compares. Only a client that repeats itself has more than one.
-    package static let equalKeys = 64
+    static let equalKeys = 64
 
     /// How long an episode lives after its last match, or after a copy of another episode whose follower it had, too. A
     /// client that re-sends does so without a pause.
-    package static let matchedLifetime: TimeAmount = .seconds(20)
+    static let matchedLifetime: TimeAmount = .seconds(20)
     /// How long an episode without a match lives after its drain. A client of unknown class that repeats itself on new
     /// connections would otherwise lose its repeats.
-    package static let unmatchedLifetime: TimeAmount = .seconds(60)
+    static let unmatchedLifetime: TimeAmount = .seconds(60)
     /// The same for a client that is known to re-send: its caller may retry late. Copies of other episodes make no
     /// episode live longer than this.
-    package static let provenLifetime: TimeAmount = .minutes(10)
+    static let provenLifetime: TimeAmount = .minutes(10)
     /// The matches that show from which follower on a client re-sends. One match may be a deliberate repeat.
-    package static let matchesThatTrim = 3
+    static let matchesThatTrim = 3
     /// How far before those matches entries stay, because clients reorder what they re-send.
-    package static let trimDistance = 64
+    static let trimDistance = 64
     /// How long trimmed entries stay. Some clients send the last followers first, and the others right after them; copies
     /// may come on several connections, or of several episodes.
-    package static let trimDelay: TimeAmount = .seconds(2)
+    static let trimDelay: TimeAmount = .seconds(2)
     /// The notifications in a row that are no copies, after which a single one that equals a follower is not taken for its
     /// copy. Copies come in a row: a client that sends them later doubles one.
-    package static let doubtAfter = 3
+    static let doubtAfter = 3
     /// How long after an error response, or a copy, there is no doubt on a connection that was open then. What the client
     /// had written there before comes first.
-    package static let doubtDelay: TimeAmount = .seconds(2)
+    static let doubtDelay: TimeAmount = .seconds(2)
     /// The first followers that have to come again in a row on the connection that was told, under new identifiers, before
     /// they count as copies, or the followers that have to come on other connections: a program may repeat itself on
     /// purpose. Those before are doubled. For frames like those of Pushy, which is known for it, one is enough. As many
     /// copies in a row, under their old identifiers, show behind the drain that the very last follower may come next.
-    package static let circle = 3
+    static let circle = 3
     /// The last followers of an episode, by which the class is judged: a small cache still has them.
-    package static let evidence = 32
+    static let evidence = 32
     /// An episode with fewer entries is no miss if at least one matched.
-    package static let missFloor = 4
+    static let missFloor = 4
     /// The smallest cache of a client that re-sends. No evidence makes a client's reach smaller.
-    package static let smallestCache = 50
+    static let smallestCache = 50
     /// The misses in a row after which a client counts as one that never re-sends.
-    package static let missLimit = 2
+    static let missLimit = 2
     /// The time for copies on the connection that was told: a path, or a balancer, may bring the error response late.
-    package static let ownCopies: TimeAmount = .seconds(30)
+    static let ownCopies: TimeAmount = .seconds(30)
     /// The followers that may be missing between two copies of a row, and before the first one of Pushy: they expired in
     /// the client's cache, or came elsewhere.
-    package static let leftOut = 3
+    static let leftOut = 3
     /// The round trips that a client needs before its first copy comes on a new connection. An episode without a match lives
     /// as much longer.
-    package static let reconnection: Int64 = 6
+    static let reconnection: Int64 = 6
 
     /// The age of the notifications that a client may send again after a crash. Its episode lives as long.
-    package static let crashLifetime: TimeAmount = .seconds(60)
+    static let crashLifetime: TimeAmount = .seconds(60)
     /// The notifications of one connection that are kept for a crash.
-    package static let crashFrames = followers
+    static let crashFrames = followers
     /// The notifications that may match no episode of a crash, at the beginning of a new connection and within a row of
     /// copies.
-    package static let crashMisses = 3
+    static let crashMisses = 3
     /// The length of a row of copies that ends an episode of a crash when it reaches the last notification.
-    package static let crashRow = 3
+    static let crashRow = 3
 
     /// Swallowed copies for each new notification, over ``amplificationTime``. More copies would cost more than the
     /// error responses are worth.
-    package static let amplification = 3
-    package static let amplificationTime: TimeAmount = .seconds(10)
+    static let amplification = 3
+    static let amplificationTime: TimeAmount = .seconds(10)
 
     // MARK: The ledger
 
     /// A notification that is unresolved so long after it was read is released: a slow device must not hold up what is
     /// behind it, and old clients wait seconds for silence.
-    package static let release: TimeAmount = .seconds(2)
+    static let release: TimeAmount = .seconds(2)
     /// The first window. It bounds memory and latency, so the exact number matters little.
-    package static let window = 1024
+    static let window = 1024
     /// Each device that is slow must not stop the reading of the next.
-    package static let windowFloor = 16
-    package static let windowCap = 65_536
+    static let windowFloor = 16
+    static let windowCap = 65_536
     /// The window grows with each notification that is resolved within this time, and shrinks above ``slow``.
-    package static let quick: TimeAmount = .milliseconds(500)
-    package static let slow: TimeAmount = .seconds(1)
+    static let quick: TimeAmount = .milliseconds(500)
+    static let slow: TimeAmount = .seconds(1)
     /// The bytes of unresolved notifications on one connection.
-    package static let windowBytes = 4 << 20
+    static let windowBytes = 4 << 20
     /// The ranges of identifiers that one connection keeps. A client that counts needs one.
-    package static let identifierRanges = 64
+    static let identifierRanges = 64
     /// The identifiers that came more than once on one connection, after which all count as repeated.
-    package static let repeatedIdentifiers = 1024
+    static let repeatedIdentifiers = 1024
     /// The notifications that one connection keeps: those that are unresolved, and those after a rejection that waits.
     /// The largest cache of an old client has 100,000.
-    package static let followers = 131_072
+    static let followers = 131_072
 
     // MARK: The connection
 
     /// The round trip of a connection that was not measured yet: the slowest for which the rules were tried.
-    package static let unknownRoundTrip: TimeAmount = .milliseconds(300)
+    static let unknownRoundTrip: TimeAmount = .milliseconds(300)
     /// The silence, beyond two round trips, after which a client of unknown class has sent everything. Retransmission
     /// takes 200 ms, so a shorter pause may lie between two flights of data.
-    package static let unknownCalm: TimeAmount = .milliseconds(250)
+    static let unknownCalm: TimeAmount = .milliseconds(250)
     /// The same for a client that re-sends: it loses nothing when it is told in the middle of a flow.
-    package static let provenCalm: TimeAmount = .milliseconds(50)
+    static let provenCalm: TimeAmount = .milliseconds(50)
     /// The silence behind the only notification of a client that opens a connection for each one. Some such clients
     /// wait for 200 ms only.
-    package static let singleCalm: TimeAmount = .milliseconds(50)
+    static let singleCalm: TimeAmount = .milliseconds(50)
     /// A client that opens a connection for each notification ends it within this time. One that stays waits for its next
     /// notification.
-    package static let single: TimeAmount = .seconds(10)
+    static let single: TimeAmount = .seconds(10)
     /// The notifications that may come in that time. The smallest cache of a client that re-sends has 50.
-    package static let calmFrames = 40
+    static let calmFrames = 40
     /// The age of a connection of unknown class above which a slow flow counts as calm.
-    package static let steadyAge: TimeAmount = .seconds(5)
+    static let steadyAge: TimeAmount = .seconds(5)
     /// How old a notification may be when an error response names it. Some clients wait 3 s, and no longer.
-    package static let age: TimeAmount = .milliseconds(2500)
+    static let age: TimeAmount = .milliseconds(2500)
     /// How long an error response waits for the journal.
-    package static let journal: TimeAmount = .seconds(1)
+    static let journal: TimeAmount = .seconds(1)
     /// How long the output stays open behind an error response, beyond a round trip. Go's libraries that read both at once
     /// take the end for an error, and drop the response.
-    package static let outputDelay: TimeAmount = .milliseconds(200)
+    static let outputDelay: TimeAmount = .milliseconds(200)
     /// The silence, beyond a round trip, after which the output is closed. A library that writes when the end comes may die of
     /// it, with all that it had to write. Retransmission takes as long.
-    package static let outputQuiet: TimeAmount = .milliseconds(200)
+    static let outputQuiet: TimeAmount = .milliseconds(200)
     /// How long a drain may last.
-    package static let drain: TimeAmount = .seconds(5)
+    static let drain: TimeAmount = .seconds(5)
     /// How long a drain waits for the next byte; three round trips if they are longer.
-    package static let drainQuiet: TimeAmount = .seconds(1)
+    static let drainQuiet: TimeAmount = .seconds(1)
     /// How long a connection that was told, and whose client writes on, must be silent before it is closed.
-    package static let deafQuiet: TimeAmount = .seconds(30)
+    static let deafQuiet: TimeAmount = .seconds(30)
     /// How long bytes are read and discarded after a violation of the protocol. Without this time, the reset would
     /// destroy the client's unread input.
-    package static let ignore: TimeAmount = .seconds(5)
+    static let ignore: TimeAmount = .seconds(5)
     /// The silence, beyond two round trips, after which status 10 is written.
-    package static let shutdownQuiet: TimeAmount = .milliseconds(200)
+    static let shutdownQuiet: TimeAmount = .milliseconds(200)
     /// How long a shutdown waits for that silence, and for results.
-    package static let shutdown: TimeAmount = .seconds(10)
+    static let shutdown: TimeAmount = .seconds(10)
     /// A client that was idle for so long has forgotten its last notification: it gets a plain close.
-    package static let idle: TimeAmount = .minutes(1)
+    static let idle: TimeAmount = .minutes(1)
     /// How long a full window may stop the reading before the connection ends. Old clients wait 10 s for a write, so
     /// that nothing may hold them longer than 8 s: this time, ``journal`` and ``drainQuiet`` together.
-    package static let stop: TimeAmount = .seconds(6)
+    static let stop: TimeAmount = .seconds(6)
 
     /// The notifications that wait for their last answer.
-    package enum Jobs {
+    enum Jobs {
         /// The notifications that may wait for their last answer, all clients together.
-        package static let count = 1_000_000
+        static let count = 1_000_000
         /// Their bytes, device tokens and payloads.
-        package static let bytes = 512 << 20
+        static let bytes = 512 << 20
         /// The notifications that an upstream is offered at once.
         static let batch = 256
         /// The rejections that may still be told.
-        package static let rejections = 1_000_000
+        static let rejections = 1_000_000
 
         /// How long a notification goes out again when it has no expiration: an outage of APNs must not lose it.
-        package static let lifetime: TimeAmount = .hours(1)
+        static let lifetime: TimeAmount = .hours(1)
         /// The back-off doubles from the first to the last.
-        package static let firstRetry: TimeAmount = .seconds(1)
-        package static let lastRetry: TimeAmount = .minutes(1)
+        static let firstRetry: TimeAmount = .seconds(1)
+        static let lastRetry: TimeAmount = .minutes(1)
         /// The same for a device that gets too many notifications.
-        package static let firstBusyRetry: TimeAmount = .seconds(10)
-        package static let lastBusyRetry: TimeAmount = .minutes(5)
+        static let firstBusyRetry: TimeAmount = .seconds(10)
+        static let lastBusyRetry: TimeAmount = .minutes(5)
         /// How often a notification goes out again that may have arrived.
-        package static let unknownCopies = 1
+        static let unknownCopies = 1
         /// The time that its copy waits for another connection: an outage of APNs may last that long.
         static let otherConnection = Self.lifetime
     }

@@ -26,15 +26,15 @@ extension GatewayConnection {
         return .tell(telling)
     }
 
-    mutating func closeOutput(now: NIODeadline) -> Action {
-        self.deferAll()
+    mutating func closeOutput(now: NIODeadline, _ effects: inout [Effect]) -> Action {
+        self.deferAll(&effects)
         self.state = .draining(Drain(episode: nil, startedAt: now, output: .closed))
         return .closeOutput
     }
 
     /// Gives the present rejection up, and reads on.
-    mutating func giveUp() {
-        if let rejection = self.ledger.rejection { self.deferRejection(rejection) }
+    mutating func giveUp(_ effects: inout [Effect]) {
+        if let rejection = self.ledger.rejection { effects.append(.deferRejection(of: rejection.job)) }
         self.ledger.pass()
         self.state = .reading
     }
@@ -56,17 +56,17 @@ extension GatewayConnection {
         self.told?.end = self.ledger.next
     }
 
-    mutating func violated(now: NIODeadline) -> Action {
+    mutating func violated(now: NIODeadline, _ effects: inout [Effect]) -> Action {
         let mayTell = self.state.mayTell
         let episode = self.state.drain?.episode
-        if mayTell { self.deferAll() } else { self.endFollowers() }
+        if mayTell { self.deferAll(&effects) } else { self.endFollowers() }
         self.state = .ignoring(until: now + GatewayBounds.ignore)
         return mayTell ? .closeOutput : episode.map { .drained($0) } ?? .none
     }
 
-    mutating func close() -> Action {
+    mutating func close(_ effects: inout [Effect]) -> Action {
         let episode = self.state.drain?.episode
-        if self.state.mayTell { self.deferAll() } else { self.endFollowers() }
+        if self.state.mayTell { self.deferAll(&effects) } else { self.endFollowers() }
         self.discardedBytes += self.reader.pendingBytes
         self.state = .closed
         return .close(episode)
@@ -77,9 +77,9 @@ extension GatewayConnection {
         while self.ledger.rejection != nil { self.ledger.pass() }
     }
 
-    mutating func releaseDue(now: NIODeadline) {
+    mutating func releaseDue(now: NIODeadline, _ effects: inout [Effect]) {
         guard self.spool == .open else { return }
-        self.released += self.ledger.releaseDue(now: now)
+        for job in self.ledger.releaseDue(now: now) { effects.append(.release(job)) }
     }
 
     /// Notes whether the window stops the reading.
@@ -92,13 +92,7 @@ extension GatewayConnection {
         }
     }
 
-    private mutating func deferAll() {
-        for rejection in self.ledger.removeAll() { self.deferRejection(rejection) }
-    }
-
-    private mutating func deferRejection(_ rejection: Ledger.Rejection) {
-        self.deferred.append(
-            DeferredRejection(sequence: rejection.sequence, job: rejection.job, status: rejection.status)
-        )
+    private mutating func deferAll(_ effects: inout [Effect]) {
+        for rejection in self.ledger.removeAll() { effects.append(.deferRejection(of: rejection.job)) }
     }
 }

@@ -1,17 +1,21 @@
 internal import FerryCore
-package import NIOCore
+internal import NIOCore
 
 extension GatewayConnection {
     /// Goes from state to state as far as inputs and time allow, up to the next action.
-    mutating func proceed(now: NIODeadline, standing: ReplayFilter.Standing) -> Action {
-        self.releaseDue(now: now)
+    mutating func proceed(
+        now: NIODeadline,
+        standing: ReplayFilter.Standing,
+        _ effects: inout [Effect]
+    ) -> Action {
+        self.releaseDue(now: now, &effects)
         self.noteReading(now: now)
         self.noteSingle(now: now)
         if let stopEnd = self.stopEnd, stopEnd <= now {
-            guard self.state.mayTell else { return self.close() }
+            guard self.state.mayTell else { return self.close(&effects) }
             self.stop = Stop(since: now, isUrgent: true)
         }
-        let action = self.advance(now: now, standing: standing)
+        let action = self.advance(now: now, standing: standing, &effects)
         self.noteReading(now: now)
         return action
     }
@@ -26,7 +30,11 @@ extension GatewayConnection {
         return self.stop?.isUrgent ?? false ? nil : stoppedAt + GatewayBounds.stop
     }
 
-    private mutating func advance(now: NIODeadline, standing: ReplayFilter.Standing) -> Action {
+    private mutating func advance(
+        now: NIODeadline,
+        standing: ReplayFilter.Standing,
+        _ effects: inout [Effect]
+    ) -> Action {
         while true {
             switch self.state {
             case .reading:
@@ -35,21 +43,21 @@ extension GatewayConnection {
                     self.state = .calming(Candidate(word: .rejection(rejection), knownAt: now, episode: id))
                 } else if let stop = self.stop, self.stopAt(stop) <= now {
                     let accepted = self.ledger.lastAccepted
-                    guard let accepted else { return self.closeOutput(now: now) }
+                    guard let accepted else { return self.closeOutput(now: now, &effects) }
                     let id = EpisodeID(connection: self.id, sequence: accepted.sequence)
                     self.state = .calming(Candidate(word: .shutdown(accepted), knownAt: now, episode: id))
                 } else if let brokenEnd = self.brokenEnd, self.ledger.isResolved || brokenEnd <= now {
-                    return self.violated(now: now)
+                    return self.violated(now: now, &effects)
                 } else {
                     return .none
                 }
             case .calming(let candidate):
                 let response = self.response(to: candidate, standing, now: now)
                 guard let response, !self.isOverruled(candidate) else {
-                    guard case .rejection = candidate.word else { return self.closeOutput(now: now) }
+                    guard case .rejection = candidate.word else { return self.closeOutput(now: now, &effects) }
                     let isOpen = !self.isOverruled(candidate) && self.mayBecomeAlone(candidate, standing, now: now)
                     guard !isOpen else { return .none }
-                    self.giveUp()
+                    self.giveUp(&effects)
                     continue
                 }
                 guard self.calmAt(candidate, standing) <= now else { return .none }
@@ -62,10 +70,10 @@ extension GatewayConnection {
                     // Without its last word, a client loses what it has written and the gateway has not read. Without the
                     // journal, a kill in the next minutes makes copies.
                     let response = self.response(to: candidate, standing, now: now)
-                    guard let response else { return self.closeOutput(now: now) }
+                    guard let response else { return self.closeOutput(now: now, &effects) }
                     return self.tell(response, candidate, now: now)
                 }
-                self.giveUp()
+                self.giveUp(&effects)
             case .draining(var drain):
                 self.forgetRejections()
                 if let end = self.outputEnd(drain), end <= now {
@@ -74,14 +82,16 @@ extension GatewayConnection {
                     return .closeOutput
                 }
                 guard self.drainEnd(drain) <= now else { return .none }
-                guard self.stop == nil, self.brokenEnd == nil, let episode = drain.episode else { return self.close() }
+                guard self.stop == nil, self.brokenEnd == nil, let episode = drain.episode else {
+                    return self.close(&effects)
+                }
                 self.becomeDeaf()
                 return .drained(episode)
             case .deaf:
                 self.forgetRejections()
-                return self.deafEnd <= now ? self.close() : .none
+                return self.deafEnd <= now ? self.close(&effects) : .none
             case .ignoring(let until):
-                return until <= now ? self.close() : .none
+                return until <= now ? self.close(&effects) : .none
             case .closed:
                 return .none
             }
@@ -89,7 +99,7 @@ extension GatewayConnection {
     }
 
     /// When to call ``timePassed(now:standing:)`` next; nil: only inputs can change anything.
-    package func nextDeadline(standing: ReplayFilter.Standing) -> NIODeadline? {
+    func nextDeadline(standing: ReplayFilter.Standing) -> NIODeadline? {
         var next = NIODeadline.distantFuture
         if self.spool == .open, let release = self.ledger.nextRelease { next = release }
         if let stopEnd = self.stopEnd { next = min(next, stopEnd) }

@@ -1,11 +1,11 @@
-package import FerryBinary
-package import FerryCore
-package import NIOCore
+internal import FerryBinary
+internal import FerryCore
+internal import NIOCore
 
 /// The gateway's end of one connection of an old client, without I/O.
 ///
 /// It reads notifications, keeps their results in a ``Ledger``, and tells at most one rejection, when that is safe.
-/// Everything else that is rejected is deferred: ``takeDeferred()``.
+/// Everything else that is rejected is deferred: ``Effect/deferRejection(of:)``.
 ///
 /// ```
 ///   ┌─────────┐ rejection   ┌─────────┐  calm   ┌─────────────┐
@@ -36,9 +36,9 @@ package import NIOCore
 ///
 /// The owner asks the scope's ``ReplayFilter`` for the client's standing, calls ``timePassed(now:standing:)`` at
 /// ``nextDeadline``, reads only while ``isReading``, and does each action before its next call.
-package struct GatewayConnection: ~Copyable, Sendable {
+struct GatewayConnection: ~Copyable, Sendable {
     /// The next action of the owner.
-    package enum Action: Hashable, Sendable {
+    enum Action: Hashable, Sendable {
         case none
         /// Write to the journal that this episode begins, and then call ``durable(_:now:standing:)``. The connection
         /// may give up meanwhile.
@@ -55,19 +55,21 @@ package struct GatewayConnection: ~Copyable, Sendable {
     }
 
     /// A notification that was read, for the owner to judge.
-    package struct Offer: Sendable {
-        package var frame: NotificationFrame
-        package var sequence: UInt64
-        package var origin: ReplayFilter.Origin
+    struct Offer: Sendable {
+        var frame: NotificationFrame
+        var sequence: UInt64
+        var origin: ReplayFilter.Origin
     }
 
     /// The owner's judgement of a notification.
-    package struct Admitted: Sendable {
+    struct Admitted: Sendable {
         /// The notification, with the job that it has or joins, and that job's fate.
-        package var follower: Follower
-        package var kind: Kind
+        var follower: Follower
+        var kind: Kind
+        /// Whether the journal has it.
+        var isJournalled: Bool
 
-        package enum Kind: Hashable, Sendable {
+        enum Kind: Hashable, Sendable {
             case new
             /// A copy that is not forwarded.
             case copy
@@ -75,14 +77,15 @@ package struct GatewayConnection: ~Copyable, Sendable {
             case circling
         }
 
-        package init(_ follower: Follower, _ kind: Kind) {
+        init(_ follower: Follower, _ kind: Kind, isJournalled: Bool = false) {
             self.follower = follower
             self.kind = kind
+            self.isJournalled = isJournalled
         }
     }
 
     /// The place of what is unresolved after ``GatewayBounds/release``.
-    package enum Spool: Hashable, Sendable {
+    enum Spool: Hashable, Sendable {
         /// It has room, and the notification is released.
         case open
         /// It has room, but its store does not answer at the time. Nothing is released, and the gateway reads on as far as the
@@ -93,7 +96,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
     }
 
     /// The sign that this connection gives of a client that opens one for each notification.
-    package enum Single: Hashable, Sendable {
+    enum Single: Hashable, Sendable {
         case unknown
         /// The client ended it behind its only notification.
         case ended
@@ -101,8 +104,8 @@ package struct GatewayConnection: ~Copyable, Sendable {
         case kept
     }
 
-    package let id: ConnectionID
-    package var spool: Spool
+    let id: ConnectionID
+    var spool: Spool
     let openedAt: NIODeadline
     /// The round trip that the system measured; nil: it has measured none so far.
     private var transportRoundTrip: TimeAmount?
@@ -123,20 +126,16 @@ package struct GatewayConnection: ~Copyable, Sendable {
     /// came. The rejection has the same cause, such as a length that counts characters, so it is told first.
     private(set) var brokenEnd: NIODeadline?
     /// The sign of a client that opens a connection for each notification.
-    package private(set) var single = Single.unknown
+    private(set) var single = Single.unknown
 
-    var deferred: [DeferredRejection] = []
-    var released: [JobID] = []
-    private var refused: [NotificationRefusal] = []
-    private var violation: NotificationViolation?
     /// Bytes that belong to no whole notification.
-    package internal(set) var discardedBytes = 0
+    var discardedBytes = 0
 
     /// - Parameters:
     ///   - id: a number that no other connection ever had.
     ///   - spool: the owner keeps it up to date.
     ///   - handshake: the round trip that the TLS handshake showed.
-    package init(
+    init(
         _ id: ConnectionID,
         decoder: NotificationDecoder,
         spool: Spool,
@@ -154,7 +153,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
     // MARK: Inputs
 
     /// Notes the round trip that the system measured.
-    package mutating func sampled(roundTrip: TimeAmount) { self.transportRoundTrip = max(roundTrip, .zero) }
+    mutating func sampled(roundTrip: TimeAmount) { self.transportRoundTrip = max(roundTrip, .zero) }
 
     /// The longer one of both measurements: a balancer that answers for the client hides the way behind it from the system,
     /// and not from TLS.
@@ -165,11 +164,12 @@ package struct GatewayConnection: ~Copyable, Sendable {
     /// Takes bytes from the client. The window may be exceeded by what one read brings.
     ///
     /// - Parameter admit: gets each whole notification, and the bytes that its ranges refer to, valid during the call.
-    package mutating func received(
+    mutating func received(
         _ bytes: consuming ByteBuffer,
         now: NIODeadline,
         standing: ReplayFilter.Standing,
-        admit: (Offer, Span<UInt8>) -> Admitted
+        effects: inout [Effect],
+        admit: (Offer, Span<UInt8>, inout [Effect]) -> Admitted
     ) -> Action {
         guard self.state.isAdopting, self.brokenEnd == nil else {
             self.discardedBytes += bytes.readableBytes
@@ -186,9 +186,10 @@ package struct GatewayConnection: ~Copyable, Sendable {
             switch item {
             case .notification(let frame):
                 let offer = Offer(frame: frame, sequence: self.ledger.next, origin: self.origin(of: frame, now: now))
-                self.append(frame, admit(offer, span), now: now)
+                let admitted = admit(offer, span, &effects)
+                self.append(frame, admitted, now: now, &effects)
             case .refused(let refusal):
-                self.append(refusal, now: now)
+                self.append(refusal, now: now, &effects)
             case .violation(let found):
                 violation = found
             }
@@ -196,64 +197,79 @@ package struct GatewayConnection: ~Copyable, Sendable {
         }
         self.reader = reader
         self.pace.heard(count, now: now)
-        guard let violation else { return self.proceed(now: now, standing: standing) }
-        self.violation = violation
-        guard self.state.mayTell, self.ledger.endsWithRejection else { return self.violated(now: now) }
+        guard let violation else { return self.proceed(now: now, standing: standing, &effects) }
+        effects.append(.report(violation))
+        guard self.state.mayTell, self.ledger.endsWithRejection else { return self.violated(now: now, &effects) }
         self.brokenEnd = now + GatewayBounds.age
-        return self.proceed(now: now, standing: standing)
+        return self.proceed(now: now, standing: standing, &effects)
     }
 
     /// Notes the result of a notification's job, or of the job that it joined.
-    package mutating func settled(
+    mutating func settled(
         _ sequence: UInt64,
         _ job: JobID,
         _ fate: JobFate,
         now: NIODeadline,
-        standing: ReplayFilter.Standing
+        standing: ReplayFilter.Standing,
+        effects: inout [Effect]
     ) -> Action {
         let isTimely = self.ledger.settle(sequence, fate, now: now)
-        if case .rejected(let status) = fate, !isTimely || !self.state.mayTell, !self.isFollower(sequence) {
-            self.deferred.append(DeferredRejection(sequence: sequence, job: job, status: status))
+        if case .rejected = fate, !isTimely || !self.state.mayTell, !self.isFollower(sequence) {
+            effects.append(.deferRejection(of: job))
         }
-        return self.proceed(now: now, standing: standing)
+        return self.proceed(now: now, standing: standing, &effects)
     }
 
     /// Counts a notification as accepted because the spool has it, before the time has come.
-    package mutating func release(_ sequence: UInt64, now: NIODeadline, standing: ReplayFilter.Standing) -> Action {
+    mutating func release(
+        _ sequence: UInt64,
+        now: NIODeadline,
+        standing: ReplayFilter.Standing,
+        effects: inout [Effect]
+    ) -> Action {
         _ = self.ledger.release(sequence, now: now)
-        return self.proceed(now: now, standing: standing)
+        return self.proceed(now: now, standing: standing, &effects)
     }
 
     /// Notes that the journal has the beginning of the episode.
-    package mutating func durable(_ episode: EpisodeID, now: NIODeadline, standing: ReplayFilter.Standing) -> Action {
+    mutating func durable(
+        _ episode: EpisodeID,
+        now: NIODeadline,
+        standing: ReplayFilter.Standing,
+        effects: inout [Effect]
+    ) -> Action {
         guard case .journalling(var candidate, _) = self.state, candidate.episode == episode else { return .none }
         candidate.isDurable = true
         self.state = .calming(candidate)
-        return self.proceed(now: now, standing: standing)
+        return self.proceed(now: now, standing: standing, &effects)
     }
 
     /// Notes the end of input or a reset. Before a call for a reset, the owner passes on what the system still holds.
-    package mutating func inputEnded(now: NIODeadline) -> Action {
+    mutating func inputEnded(now: NIODeadline, effects: inout [Effect]) -> Action {
         if case .closed = self.state { return .none }
         if self.isSingle, now < self.pace.heardAt + GatewayBounds.single { self.single = .ended }
-        return self.close()
+        return self.close(&effects)
     }
 
     /// Does what is due. A call that is too early or repeated does no harm.
-    package mutating func timePassed(now: NIODeadline, standing: ReplayFilter.Standing) -> Action {
-        self.proceed(now: now, standing: standing)
+    mutating func timePassed(
+        now: NIODeadline,
+        standing: ReplayFilter.Standing,
+        effects: inout [Effect]
+    ) -> Action {
+        self.proceed(now: now, standing: standing, &effects)
     }
 
     /// Ends the connection in an orderly way: with status 10 where that is safe.
-    package mutating func shutDown(now: NIODeadline, standing: ReplayFilter.Standing) -> Action {
+    mutating func shutDown(now: NIODeadline, standing: ReplayFilter.Standing, effects: inout [Effect]) -> Action {
         self.stop = self.stop ?? Stop(since: now, isUrgent: false)
-        return self.proceed(now: now, standing: standing)
+        return self.proceed(now: now, standing: standing, &effects)
     }
 
-    // MARK: Outputs besides actions
+    // MARK: What it is
 
     /// Whether the owner may read. A full window stops it for at most 8 s.
-    package var isReading: Bool {
+    var isReading: Bool {
         switch self.state {
         case .closed: false
         case .ignoring: true
@@ -263,10 +279,10 @@ package struct GatewayConnection: ~Copyable, Sendable {
     }
 
     /// Whether the client was seen to number its notifications.
-    package var numbersPushes: Bool { self.ledger.hasSeveralIdentifiers }
+    var numbersPushes: Bool { self.ledger.hasSeveralIdentifiers }
 
     /// Whether the client was seen to give one identifier to two notifications.
-    package var repeatsIdentifiers: Bool { self.ledger.repeatsIdentifiers }
+    var repeatsIdentifiers: Bool { self.ledger.repeatsIdentifiers }
 
     /// Whether one notification was read, and nothing was told.
     var isSingle: Bool { self.ledger.next == 1 && self.state.mayTell }
@@ -278,7 +294,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
     }
 
     /// The episode that begins when the last word that waits is written; nil: none waits.
-    package var waitingEpisode: EpisodeID? {
+    var waitingEpisode: EpisodeID? {
         switch self.state {
         case .calming(let candidate), .journalling(let candidate, _): candidate.episode
         case .reading, .draining, .deaf, .ignoring, .closed: nil
@@ -286,41 +302,17 @@ package struct GatewayConnection: ~Copyable, Sendable {
     }
 
     /// Whether a rejection of its only notification waits to be told.
-    package var waitsAlone: Bool {
+    var waitsAlone: Bool {
         guard case .calming(let candidate) = self.state, case .rejection = candidate.word else { return false }
         return self.ledger.next == 1
     }
 
     /// The job of a notification that is kept.
-    package func job(of sequence: UInt64) -> JobID? { self.ledger.job(of: sequence) }
+    func job(of sequence: UInt64) -> JobID? { self.ledger.job(of: sequence) }
 
     /// Whether this connection tells or defers a rejection of this notification. If not, it is a follower: the replay
     /// filter answers for it.
-    package func answers(for sequence: UInt64) -> Bool { !self.isFollower(sequence) }
-
-    /// Removes and returns the rejections that this connection will not tell.
-    package mutating func takeDeferred() -> [DeferredRejection] {
-        defer { self.deferred = [] }
-        return self.deferred
-    }
-
-    /// Removes and returns the jobs that were released: mark them in the journal.
-    package mutating func takeReleased() -> [JobID] {
-        defer { self.released = [] }
-        return self.released
-    }
-
-    /// Removes and returns what ended the reading, because it is no notification.
-    package mutating func takeViolation() -> NotificationViolation? {
-        defer { self.violation = nil }
-        return self.violation
-    }
-
-    /// Removes and returns the faulty notifications that were read and never offered.
-    package mutating func takeRefused() -> [NotificationRefusal] {
-        defer { self.refused = [] }
-        return self.refused
-    }
+    func answers(for sequence: UInt64) -> Bool { !self.isFollower(sequence) }
 
     // MARK: Reading
 
@@ -341,7 +333,12 @@ package struct GatewayConnection: ~Copyable, Sendable {
         return EpisodeID(connection: self.id, sequence: told.sequence)
     }
 
-    private mutating func append(_ frame: NotificationFrame, _ admitted: Admitted, now: NIODeadline) {
+    private mutating func append(
+        _ frame: NotificationFrame,
+        _ admitted: Admitted,
+        now: NIODeadline,
+        _ effects: inout [Effect]
+    ) {
         switch admitted.kind {
         case .new: self.crashMisses += 1
         case .copy: break
@@ -355,11 +352,11 @@ package struct GatewayConnection: ~Copyable, Sendable {
             ),
             now: now
         )
-        self.deferIfUntellable(sequence, admitted.follower.fate, admitted.follower.job)
+        self.deferIfUntellable(sequence, admitted.follower.fate, admitted.follower.job, &effects)
     }
 
-    private mutating func append(_ refusal: NotificationRefusal, now: NIODeadline) {
-        self.refused.append(refusal)
+    private mutating func append(_ refusal: NotificationRefusal, now: NIODeadline, _ effects: inout [Effect]) {
+        effects.append(.refuse(refusal, mayHear: false))
         let sequence = self.ledger.append(
             Ledger.Frame(
                 identifier: refusal.identifier,
@@ -369,12 +366,12 @@ package struct GatewayConnection: ~Copyable, Sendable {
             ),
             now: now
         )
-        self.deferIfUntellable(sequence, .rejected(refusal.status), nil)
+        self.deferIfUntellable(sequence, .rejected(refusal.status), nil, &effects)
     }
 
-    private mutating func deferIfUntellable(_ sequence: UInt64, _ fate: JobFate, _ job: JobID?) {
-        guard case .rejected(let status) = fate, !self.state.mayTell, !self.isFollower(sequence) else { return }
-        self.deferred.append(DeferredRejection(sequence: sequence, job: job, status: status))
+    private func deferIfUntellable(_ sequence: UInt64, _ fate: JobFate, _ job: JobID?, _ effects: inout [Effect]) {
+        guard case .rejected = fate, !self.state.mayTell, !self.isFollower(sequence) else { return }
+        effects.append(.deferRejection(of: job))
     }
 
     /// Whether an episode has this notification among its followers.

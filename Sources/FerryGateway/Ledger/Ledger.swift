@@ -1,6 +1,6 @@
 internal import DequeModule
-package import FerryCore
-package import NIOCore
+internal import FerryCore
+internal import NIOCore
 
 /// The notifications of one client connection, in the order in which they were read, with their results.
 ///
@@ -17,21 +17,21 @@ package import NIOCore
 /// ```
 ///
 /// Without a rejection everything before the head is forgotten.
-package struct Ledger: Sendable {
+struct Ledger: Sendable {
     /// A notification as it was read.
-    package struct Frame: Sendable {
+    struct Frame: Sendable {
         /// The bytes from the client; nil: a notification without one.
-        package var identifier: UInt32?
+        var identifier: UInt32?
         /// The key, job and fate; nil for a notification that was refused before it had a job.
-        package var follower: Follower?
+        var follower: Follower?
         /// The result so far.
-        package var fate: JobFate
+        var fate: JobFate
         /// Whether an empty token was sent on purpose, to get an error response.
-        package var isProbe: Bool
+        var isProbe: Bool
         /// The number of bytes on the wire.
-        package var length: Int
+        var length: Int
 
-        package init(identifier: UInt32?, follower: Follower, length: Int) {
+        init(identifier: UInt32?, follower: Follower, length: Int) {
             self.identifier = identifier
             self.follower = follower
             self.fate = follower.fate
@@ -40,7 +40,7 @@ package struct Ledger: Sendable {
         }
 
         /// A faulty notification, which has no job.
-        package init(identifier: UInt32?, refusedWith status: BinaryStatus, isProbe: Bool, length: Int) {
+        init(identifier: UInt32?, refusedWith status: BinaryStatus, isProbe: Bool, length: Int) {
             self.identifier = identifier
             self.fate = .rejected(status)
             self.isProbe = isProbe
@@ -58,20 +58,20 @@ package struct Ledger: Sendable {
     }
 
     /// A rejected notification before which everything is resolved.
-    package struct Rejection: Hashable, Sendable {
-        package var sequence: UInt64
-        package var identifier: UInt32?
-        package var job: JobID?
-        package var status: BinaryStatus
-        package var readAt: NIODeadline
-        package var isProbe: Bool
+    struct Rejection: Hashable, Sendable {
+        var sequence: UInt64
+        var identifier: UInt32?
+        var job: JobID?
+        var status: BinaryStatus
+        var readAt: NIODeadline
+        var isProbe: Bool
     }
 
     /// The last notification before which everything was resolved, itself accepted.
-    package struct Accepted: Hashable, Sendable {
-        package var sequence: UInt64
-        package var identifier: UInt32?
-        package var readAt: NIODeadline
+    struct Accepted: Hashable, Sendable {
+        var sequence: UInt64
+        var identifier: UInt32?
+        var readAt: NIODeadline
     }
 
     private var entries: Deque<Entry> = []
@@ -80,8 +80,8 @@ package struct Ledger: Sendable {
     /// The sequence number of the oldest unresolved notification.
     private var head: UInt64 = 0
     /// The oldest rejection before the head that was neither told nor deferred.
-    package private(set) var rejection: Rejection?
-    package private(set) var lastAccepted: Accepted?
+    private(set) var rejection: Rejection?
+    private(set) var lastAccepted: Accepted?
     private var identifiers = IdentifierSet()
     private var window = ReadingWindow()
     /// The unresolved notifications: those behind the head that have their results are none.
@@ -89,50 +89,50 @@ package struct Ledger: Sendable {
     /// The bytes of all unresolved notifications.
     private var unresolvedBytes = 0
 
-    package init() {}
+    init() {}
 
     /// The sequence number of the next notification.
-    package var next: UInt64 { self.start + UInt64(self.entries.count) }
+    var next: UInt64 { self.start + UInt64(self.entries.count) }
 
     /// Whether the client gave two of its notifications different identifiers.
-    package var hasSeveralIdentifiers: Bool { self.identifiers.hasSeveral }
+    var hasSeveralIdentifiers: Bool { self.identifiers.hasSeveral }
 
     /// Whether the client certainly gave two of its notifications the same identifier.
-    package var repeatsIdentifiers: Bool { self.identifiers.hasRepeated }
+    var repeatsIdentifiers: Bool { self.identifiers.hasRepeated }
 
-    package var windowSize: Int { self.window.size }
+    var windowSize: Int { self.window.size }
 
     /// Whether everything that was read is resolved.
-    package var isResolved: Bool { self.head == self.next }
+    var isResolved: Bool { self.head == self.next }
 
     /// Whether the last notification that was read is rejected, and its client may still hear of it.
-    package var endsWithRejection: Bool {
+    var endsWithRejection: Bool {
         guard let last = self.entries.last, !last.isReleased, case .rejected = last.frame.fate else { return false }
         return true
     }
 
     /// Whether the gateway may read more.
-    package var hasRoom: Bool { self.unresolvedCount < self.window.size && self.hasMemory }
+    var hasRoom: Bool { self.unresolvedCount < self.window.size && self.hasMemory }
 
     /// The same without the window.
-    package var hasMemory: Bool {
+    var hasMemory: Bool {
         self.unresolvedBytes < GatewayBounds.windowBytes
             && self.next - (self.rejection?.sequence ?? self.head) < GatewayBounds.followers
     }
 
     /// Returns whether this identifier names one notification of the connection only.
-    package func isUnique(_ identifier: UInt32) -> Bool { self.identifiers.isUnique(identifier) }
+    func isUnique(_ identifier: UInt32) -> Bool { self.identifiers.isUnique(identifier) }
 
     /// How many notifications were read after this one.
-    package func followerCount(of sequence: UInt64) -> Int { Int(self.next - min(sequence + 1, self.next)) }
+    func followerCount(of sequence: UInt64) -> Int { Int(self.next - min(sequence + 1, self.next)) }
 
     /// The job of a notification that is kept.
-    package func job(of sequence: UInt64) -> JobID? {
+    func job(of sequence: UInt64) -> JobID? {
         self.index(of: sequence).flatMap { self.entries[$0].frame.follower?.job }
     }
 
     /// The key of a notification that is kept.
-    package func key(of sequence: UInt64) -> ReplayKey? {
+    func key(of sequence: UInt64) -> ReplayKey? {
         self.index(of: sequence).flatMap { self.entries[$0].frame.follower?.key }
     }
 
@@ -140,7 +140,7 @@ package struct Ledger: Sendable {
 
     /// Notes a notification; returns its sequence number.
     @discardableResult
-    package mutating func append(_ frame: Frame, now: NIODeadline) -> UInt64 {
+    mutating func append(_ frame: Frame, now: NIODeadline) -> UInt64 {
         let sequence = self.next
         if let identifier = frame.identifier { self.identifiers.insert(identifier) }
         self.entries.append(Entry(frame: frame, readAt: now))
@@ -151,7 +151,7 @@ package struct Ledger: Sendable {
 
     /// Notes a result. Returns false if the client counts the notification as accepted already, or if it is not known:
     /// then no error response can tell a rejection any more.
-    package mutating func settle(_ sequence: UInt64, _ fate: JobFate, now: NIODeadline) -> Bool {
+    mutating func settle(_ sequence: UInt64, _ fate: JobFate, now: NIODeadline) -> Bool {
         guard fate != .running, let index = self.index(of: sequence), !self.entries[index].isResolved else {
             return false
         }
@@ -163,7 +163,7 @@ package struct Ledger: Sendable {
 
     /// Counts one notification as accepted while its job is running, because the spool has it. Returns false if it is
     /// resolved already.
-    package mutating func release(_ sequence: UInt64, now: NIODeadline) -> Bool {
+    mutating func release(_ sequence: UInt64, now: NIODeadline) -> Bool {
         guard let index = self.index(of: sequence), !self.entries[index].isResolved else { return false }
         self.entries[index].isReleased = true
         self.resolved(self.entries[index], now: now)
@@ -172,7 +172,7 @@ package struct Ledger: Sendable {
     }
 
     /// Releases what is due; returns the jobs.
-    package mutating func releaseDue(now: NIODeadline) -> [JobID] {
+    mutating func releaseDue(now: NIODeadline) -> [JobID] {
         guard let due = self.nextRelease, due <= now else { return [] }
         var jobs: [JobID] = []
         let first = Int(self.head - self.start)
@@ -188,12 +188,12 @@ package struct Ledger: Sendable {
     }
 
     /// When the oldest unresolved notification is to be released; nil without one.
-    package var nextRelease: NIODeadline? {
+    var nextRelease: NIODeadline? {
         self.index(of: self.head).map { self.entries[$0].readAt + GatewayBounds.release }
     }
 
     /// Gives the present rejection up: the client will not hear of it on this connection.
-    package mutating func pass() {
+    mutating func pass() {
         guard let passed = self.rejection else { return }
         self.rejection = nil
         var sequence = passed.sequence + 1
@@ -205,7 +205,7 @@ package struct Ledger: Sendable {
     }
 
     /// The notifications after this one that have a job, in order. A released one is running.
-    package func followers(of sequence: UInt64) -> [Follower] {
+    func followers(of sequence: UInt64) -> [Follower] {
         let first = Int(min(max(sequence + 1, self.start), self.next) - self.start)
         return self.entries.dropFirst(first).compactMap { entry in
             guard var follower = entry.frame.follower else { return nil }
@@ -215,7 +215,7 @@ package struct Ledger: Sendable {
     }
 
     /// Removes everything; returns the rejections that were neither told nor passed.
-    package mutating func removeAll() -> [Rejection] {
+    mutating func removeAll() -> [Rejection] {
         let first = self.rejection?.sequence ?? self.head
         let rejections = (first..<self.next).compactMap { sequence in
             self.index(of: sequence).flatMap { self.rejection(at: $0, sequence) }

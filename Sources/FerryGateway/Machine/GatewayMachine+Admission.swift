@@ -8,10 +8,12 @@ extension GatewayMachine {
     func admit(
         _ offer: GatewayConnection.Offer,
         _ bytes: UnsafeBufferPointer<UInt8>,
-        _ client: GatewayClient,
+        _ key: ReplayScope,
         _ filter: inout ReplayFilter,
+        _ effects: inout [Effect],
         now: Moment
     ) -> GatewayConnection.Admitted {
+        let identity = key.identity
         self.dispatch.verdicts.counts.read += 1
         let token: UnsafeBufferPointer<UInt8> = UnsafeBufferPointer(rebasing: bytes[offer.frame.token])
         let payload = UnsafeBufferPointer(rebasing: bytes[offer.frame.payload])
@@ -23,22 +25,22 @@ extension GatewayMachine {
         if !nature.isValid {
             fate = .rejected(.invalidPayloadSize)
         } else if self.dispatch.verdicts.knowsBadTokens {
-            knownBad = self.dispatch.knownBad(Array(token), identity: client.identity)
+            knownBad = self.dispatch.knownBad(Array(token), identity: identity)
             if let knownBad { fate = .rejected(knownBad) }
         }
         var follower = Follower(
-            key: self.makeKey(self.dispatch.topic(of: client.identity), token, payload),
+            key: self.makeKey(self.dispatch.topic(of: identity), token, payload),
             job: id,
             fate: fate,
             isConstant: nature.isConstant,
             identifier: offer.frame.identifier
         )
         let reader = Job.Reader(connection: offer.origin.connection, sequence: offer.sequence)
-        switch filter.admit(follower, from: offer.origin, now: now.monotonic) {
+        switch filter.admit(follower, from: offer.origin, now: now.monotonic, effects: &effects) {
         case .forward:
             if let knownBad {
                 self.dispatch.refuseKnownBad(
-                    client.identity,
+                    identity,
                     token: Array(token),
                     knownBad,
                     isTellable: isNamed && filter.standing(now: now.monotonic).mayHear,
@@ -47,7 +49,7 @@ extension GatewayMachine {
             } else if case .rejected(let status) = fate {
                 let countsCharacters = CharacterLength.isLength(of: offer.frame.payload, in: bytes)
                 self.dispatch.refuse(
-                    client.identity,
+                    identity,
                     token: Array(token),
                     status,
                     countsCharacters ? .payloadLengthInCharacters : nil,
@@ -56,7 +58,7 @@ extension GatewayMachine {
                 )
             } else {
                 var job = Job(
-                    scope: client.scope,
+                    scope: key,
                     token: token,
                     payload: payload,
                     expiration: Self.expiration(offer.frame.expiration, now: now),
@@ -67,13 +69,13 @@ extension GatewayMachine {
                 )
                 job.isNamed = isNamed
                 self.journal?.read(&job, as: id, now: now)
-                client.isJournalled = true
                 self.dispatch.take(job, as: id)
                 if let segment = self.journal?.number {
                     self.unsent.append((segment, id))
                 } else if !self.dispatch.send(id, now: now) {
                     self.heldBack.append(reader)
                 }
+                return .init(follower, .new, isJournalled: true)
             }
             return .init(follower, .new)
         case .join(let running, let fate):
@@ -82,24 +84,19 @@ extension GatewayMachine {
             // A job that has its answer, but whose feedback row the store does not have yet, tells no more copies.
             follower.fate = fate == .running && self.dispatch.jobs.scope(of: running) == nil ? .accepted : fate
             self.dispatch.join(running, reader)
-            self.journalCopy(follower, reader, client, now: now)
-            return .init(follower, .copy)
+            self.journal?.copy(reader, of: follower, key, now: now)
+            return .init(follower, .copy, isJournalled: true)
         case .overtaken(let running):
             self.dispatch.verdicts.counts.swallowed += 1
             follower.job = running
             follower.fate = .accepted
-            self.journalCopy(follower, reader, client, now: now)
-            return .init(follower, .copy)
+            self.journal?.copy(reader, of: follower, key, now: now)
+            return .init(follower, .copy, isJournalled: true)
         case .circle:
             self.dispatch.verdicts.counts.swallowed += 1
             follower.fate = .accepted
             return .init(follower, .circling)
         }
-    }
-
-    private func journalCopy(_ follower: Follower, _ reader: Job.Reader, _ client: GatewayClient, now: Moment) {
-        self.journal?.copy(reader, of: follower, client.scope, now: now)
-        client.isJournalled = true
     }
 
     /// The `apns-expiration` of a notification. A time that has passed, or that is a negative number in old clients, meant
@@ -112,18 +109,17 @@ extension GatewayMachine {
     /// Counts the notifications that wait at a shut gate as accepted: they may wait for long, and no error response
     /// would tell their rejection. Otherwise the gateway would stop reading a list that begins with bad tokens, and
     /// never reach a good one.
-    func releaseHeldBack(_ client: GatewayClient, _ filter: inout ReplayFilter, now: Moment) {
+    func releaseHeldBack(_ scope: inout GatewayScope, _ effects: inout [Effect], now: Moment) {
         guard !self.heldBack.isEmpty else { return }
         let readers = self.heldBack
         self.heldBack = []
         for reader in readers {
-            client.connection.spool = self.spool(for: client.identity, now: now)
-            guard client.connection.spool == .open else { return }
-            guard let job = client.connection.job(of: reader.sequence) else { continue }
+            let around = self.surroundings(of: scope.key, now: now)
+            guard around.spool == .open else { return }
+            guard let job = scope.job(of: reader) else { continue }
             self.dispatch.release(job)
-            let standing = filter.standing(now: now.monotonic)
-            let action = client.connection.release(reader.sequence, now: now.monotonic, standing: standing)
-            self.perform(action, client, &filter, now: now)
+            scope.release(reader, around, &effects)
+            self.carryOut(&effects, of: scope.key, now: now)
         }
     }
 }

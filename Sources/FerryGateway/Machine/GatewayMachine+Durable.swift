@@ -9,13 +9,15 @@ extension GatewayMachine {
         guard let durable = self.journal?.durable else { return }
         while let first = self.unsettled.first, first.segment <= durable {
             self.unsettled.removeFirst()
-            self.withFilter(first.scope, now: now) { filter in
-                self.pass(first.settled, first.job, &filter, filter.standing(now: now.monotonic), now: now)
+            self.turn(of: self.place(of: first.scope), now: now) { scope, _, effects in
+                self.pass(first.settled, first.job, &scope, scope.standing(now: now), &effects, now: now)
             }
         }
         while let first = self.unopened.first, first.segment <= durable {
             self.unopened.removeFirst()
-            self.durable(first.episode, now: now)
+            // The connection may have given it up meanwhile.
+            guard let place = self.places[first.episode.connection] else { continue }
+            self.turn(of: place, now: now) { $0.durable(first.episode, $1, &$2) }
         }
         while let first = self.unsent.first, first.segment <= durable {
             self.unsent.removeFirst()
@@ -31,19 +33,13 @@ extension GatewayMachine {
             isHeld || self.dispatch.identities[job.scope.identity].mode == .spool
         else { return }
         self.dispatch.release(id)
-        guard let client = self.clients[job.first.connection] else { return }
-        self.withFilter(client.scope, now: now) { filter in
-            client.connection.spool = self.spool(for: client.identity, now: now)
-            let standing = filter.standing(now: now.monotonic)
-            let action = client.connection.release(job.first.sequence, now: now.monotonic, standing: standing)
-            self.perform(action, client, &filter, now: now)
-        }
+        guard let place = self.places[job.first.connection] else { return }
+        self.turn(of: place, now: now) { $0.release(job.first, $1, &$2) }
     }
 
     /// Whether the client may send something again.
-    func sendsAgain(_ scope: ReplayScope, now: Moment) -> Bool {
-        let new = self.dispatch.identities[scope.identity].filter
-        return self.filters.with(scope, new: new, now: now.monotonic) { $0.replayClass != .never }
+    func sendsAgain(_ scope: ReplayScope) -> Bool {
+        self.scopes.replayClass(of: self.place(of: scope)) != .never
     }
 
     /// Lets every connection see whether the store has come back, or is given up.
@@ -54,14 +50,7 @@ extension GatewayMachine {
         let spool = self.journal?.spool(now: now.monotonic) ?? .open
         guard spool != self.lastSpool || spool != before ?? spool else { return }
         self.lastSpool = spool
-        for client in self.clients.values {
-            self.withFilter(client.scope, now: now) { filter in
-                client.connection.spool = self.spool(for: client.identity, now: now)
-                let standing = filter.standing(now: now.monotonic)
-                let action = client.connection.timePassed(now: now.monotonic, standing: standing)
-                self.perform(action, client, &filter, now: now)
-            }
-        }
+        for (id, place) in self.places { self.turn(of: place, now: now) { $0.look(id, $1, &$2) } }
     }
 
     /// Writes the last unanswered jobs of old segments anew.
@@ -79,7 +68,7 @@ extension GatewayMachine {
     }
 
     func restore(_ id: EpisodeID, _ kind: EpisodeKind, _ scope: ReplayScope, _ followers: [Follower], now: Moment) {
-        self.withFilter(scope, now: now) { $0.open(id, kind, followers: followers, now: now.monotonic) }
+        self.turn(of: self.place(of: scope), now: now) { $0.restore(id, kind, followers, now: now, &$2) }
     }
 
     func restore(_ id: JobID, _ job: consuming Job, now: Moment) {
@@ -100,24 +89,12 @@ extension GatewayMachine {
     }
 
     func restore(_ habit: ClientHabit, now: Moment) {
-        let new = self.dispatch.identities[habit.scope.identity].filter
-        self.filters.with(habit.scope, new: new, now: now.monotonic) {
-            $0.restore(habit.habits, habit.replayClass, shownAt: habit.shownAt)
+        self.turn(of: self.place(of: habit.scope), now: now) { scope, _, _ in
+            scope.restore(habit.habits, habit.replayClass, shownAt: habit.shownAt)
         }
     }
 
     func restore(_ row: FeedbackRows.Row, of identity: Int) {
         self.dispatch.verdicts.feedback.restore(row, of: identity)
-    }
-
-    /// Tells a connection that the store has its episode. The connection may have given it up meanwhile.
-    private func durable(_ episode: EpisodeID, now: Moment) {
-        guard let client = self.clients[episode.connection] else { return }
-        self.withFilter(client.scope, now: now) { filter in
-            client.connection.spool = self.spool(for: client.identity, now: now)
-            let standing = filter.standing(now: now.monotonic)
-            let action = client.connection.durable(episode, now: now.monotonic, standing: standing)
-            self.perform(action, client, &filter, now: now)
-        }
     }
 }

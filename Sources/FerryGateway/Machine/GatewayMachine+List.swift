@@ -1,4 +1,4 @@
-package import FerryMachine
+internal import FerryMachine
 
 extension GatewayMachine {
     /// Notes the lines of new events: with a store, as rows of the open segment, which has the answers that they tell.
@@ -14,19 +14,19 @@ extension GatewayMachine {
 
     /// Returns the next lines for the file of the list of rejections. Call it before ``takeEvents()``, and
     /// ``written(_:now:)`` with the answer.
-    package func takeLines(now: Moment) -> ListBatch? {
+    func takeLines(now: Moment) -> ListBatch? {
         self.noteLines(now: now)
         return self.list?.takeBatch(durable: self.journal?.durable ?? .max, now: now.monotonic)
     }
 
     /// Takes the answer of the file to the last lines.
-    package func written(_ answer: ListAnswer, now: Moment) {
+    func written(_ answer: ListAnswer, now: Moment) {
         let rows = self.list?.written(answer, segment: self.journal?.number ?? 0, now: now.monotonic) ?? []
         self.journal?.change(rows, now: now)
     }
 
     /// Takes the lines that an earlier process left, before the first input.
-    package func restoreList(_ rows: [StoreRow], place: [StoreRow]) {
+    func restoreList(_ rows: [StoreRow], place: [StoreRow]) {
         let place = place.first { $0.key == RejectionList.placeKey }.flatMap { ListPlace($0.value) }
         self.list?.restore(rows, place: place)
     }
@@ -34,13 +34,13 @@ extension GatewayMachine {
     // MARK: The end
 
     /// Whether nothing is left to be written, or store and file take nothing.
-    package var isWritten: Bool {
+    var isWritten: Bool {
         self.journal?.isOver ?? true && self.list.map { $0.isIdle || $0.isStuck } ?? true
     }
 
     /// Lets the file be tried once more.
-    package func tryList() { self.list?.tryNow() }
+    func tryList() { self.list?.tryNow() }
 
     /// Gives up the lines that neither the file nor a store has.
-    package func abandonList() { self.countUnlisted(self.list?.abandon() ?? 0) }
+    func abandonList() { self.countUnlisted(self.list?.abandon() ?? 0) }
 }

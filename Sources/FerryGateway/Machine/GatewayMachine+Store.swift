@@ -1,27 +1,27 @@
 internal import FerryCore
-package import FerryMachine
+internal import FerryMachine
 internal import NIOCore
 
 extension GatewayMachine {
     // MARK: The store
 
     /// The epoch of this process; nil: there is no store.
-    package var epoch: UInt64? { self.journal?.epoch }
+    var epoch: UInt64? { self.journal?.epoch }
 
     /// Removes and returns the commits for the store, in order. Call ``stored(_:_:now:)`` with each answer.
-    package func takeCommits(now: Moment) -> [StoreCommit] {
+    func takeCommits(now: Moment) -> [StoreCommit] {
         self.noteLines(now: now)
         return self.journal?.takeCommits(now: now) ?? []
     }
 
     /// Ends the open segment, so that ``takeCommits(now:)`` has everything.
-    package func sealJournal(now: Moment) {
+    func sealJournal(now: Moment) {
         self.noteLines(now: now)
         self.journal?.seal(now: now)
     }
 
     /// Takes the answer of the store to the commit with this segment.
-    package func stored(_ segment: UInt64, _ answer: StoreAnswer, now: Moment) {
+    func stored(_ segment: UInt64, _ answer: StoreAnswer, now: Moment) {
         let before = self.journal?.spool(now: now.monotonic)
         if self.journal?.answered(segment, answer, now: now.monotonic) ?? false { self.goOn(now: now) }
         self.wakeClients(since: before, now: now)
@@ -30,7 +30,7 @@ extension GatewayMachine {
     /// Goes on where an earlier process ended, before the first connection.
     ///
     /// - Throws: ``StoreError`` when the configuration does not name a client that has notifications in the store.
-    package func restore(
+    func restore(
         _ recovery: consuming Recovery,
         feedback: [StoreRow],
         habits: [StoreRow],
@@ -67,7 +67,7 @@ extension GatewayMachine {
             guard Int64(now.epochSeconds) < episode.heardAt + silence else { continue }
             let scope = ReplayScope(identity: identity, address: episode.client.address)
             // A client that is known not to send again has no episodes, and no segments are kept for them.
-            guard self.sendsAgain(scope, now: now) else { continue }
+            guard self.sendsAgain(scope) else { continue }
             self.restore(episode.id, episode.kind, scope, episode.followers, now: now)
             guard episode.kind == .restored, let last = segments.last?.number else { continue }
             self.journal?.segments.open(episode.id, since: .distantPast, last: last)

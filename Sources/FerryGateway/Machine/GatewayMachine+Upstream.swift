@@ -1,5 +1,5 @@
-package import FerryCore
-package import FerryMachine
+internal import FerryCore
+internal import FerryMachine
 internal import NIOCore
 
 extension GatewayMachine {
@@ -7,16 +7,16 @@ extension GatewayMachine {
 
     /// Hands the next notifications for an upstream to `body`, batch after batch, until it leaves some of one. A side
     /// connection is opened for its first batch.
-    package func withBatches(for upstream: Int, _ body: (UpstreamWay, inout PushBatch) -> Void) {
+    func withBatches(for upstream: Int, _ body: (UpstreamWay, inout PushBatch) -> Void) {
         self.dispatch.withBatches(for: upstream, body)
     }
 
     /// Removes and returns the side connections that are to be closed. Only late answers are under way on them,
     /// if any.
-    package func takeEndedSides(of upstream: Int) -> [SideID] { self.dispatch.takeEndedSides(of: upstream) }
+    func takeEndedSides(of upstream: Int) -> [SideID] { self.dispatch.takeEndedSides(of: upstream) }
 
     /// Notes that a side connection ended by itself. The outcomes of what was under way on it may come later.
-    package func lost(_ side: SideID, now: Moment) { self.dispatch.lost(side, now: now) }
+    func lost(_ side: SideID, now: Moment) { self.dispatch.lost(side, now: now) }
 
     /// Passes the notes of ``Dispatch`` to the journal: notifications that may have arrived, and gates that are warm.
     func collectNotes(now: Moment) {

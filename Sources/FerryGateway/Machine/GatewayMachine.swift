@@ -1,16 +1,17 @@
-package import FerryBinary
-package import FerryCore
-package import FerryMachine
+internal import FerryBinary
+internal import FerryCore
+internal import FerryMachine
 internal import DequeModule
 internal import HeapModule
-package import NIOCore
+internal import NIOCore
 
 /// The gateway without I/O: all connections of all clients, their replay filters, and the way to APNs.
 ///
 /// ```
-///   bytes ──▶ GatewayConnection ──▶ ReplayFilter ──▶ Dispatch ──▶ upstream
-///                    ▲                   ▲               │
-///                    └──── error ────────┴──── result ───┘
+///   bytes ──▶ GatewayScope ──▶ Dispatch ──▶ upstream
+///                  ▲  │            │
+///                  │  └─ effects ─▶ Journal ──▶ store
+///                  └─── result ────┘
 /// ```
 ///
 /// Its owner passes bytes, outcomes and time in. After each input it does the actions of ``takeActions()``, in order, hands
@@ -20,13 +21,13 @@ package import NIOCore
 /// With a ``Journal``, a notification goes to the upstream, and an error response to its client, when the store has them.
 ///
 /// Not `Sendable`: one event loop owns it.
-package final class GatewayMachine {
+final class GatewayMachine {
     /// The work of the owner on one connection.
-    package struct Action: Hashable, Sendable {
-        package var connection: ConnectionID
-        package var work: Work
+    struct Action: Hashable, Sendable {
+        var connection: ConnectionID
+        var work: Work
 
-        package enum Work: Hashable, Sendable {
+        enum Work: Hashable, Sendable {
             /// Write these six bytes. Continue to read.
             case tell(ErrorResponse)
             /// Close the output. Continue to read.
@@ -38,9 +39,9 @@ package final class GatewayMachine {
         }
     }
 
-    var filters = ReplayFilters()
-    var filterTimers: [ReplayScope: NIODeadline] = [:]
-    var clients: [ConnectionID: GatewayClient] = [:]
+    var scopes: Scopes
+    /// The scope of each connection.
+    var places: [ConnectionID: Scopes.Place] = [:]
     var dispatch: Dispatch
     /// Nil: everything counts as durable at once.
     var journal: Journal?
@@ -54,17 +55,13 @@ package final class GatewayMachine {
         (_ topic: [UInt8], _ token: UnsafeBufferPointer<UInt8>, _ payload: UnsafeBufferPointer<UInt8>) ->
             ReplayKey
     private var lastConnection: UInt64
-    var timers = Heap<Timer>()
-    var touched: [GatewayClient] = []
+    /// The effects of the present turn; kept, so that a turn makes no new list.
+    var effects: [Effect] = []
     /// The notifications of this turn that wait at a shut gate.
     var heldBack: [Job.Reader] = []
-    /// The connections whose only notification was rejected, of clients of which no trait is known.
-    var undecided: [ReplayScope: Set<ConnectionID>] = [:]
-    /// The scopes of the connections that ended in this turn.
-    var left: [ReplayScope] = []
+    /// Whether a connection ended in this turn.
+    var hasClosed = false
     var actions: [Action] = []
-    /// The jobs that error responses have named, until their episodes end.
-    var named: [EpisodeID: JobID] = [:]
     private var isShuttingDown = false
     /// The number of lost notifications when the machine was abandoned.
     private var lostBefore = 0
@@ -75,7 +72,7 @@ package final class GatewayMachine {
     ///   - list: nil: the list of rejections has no file.
     ///   - firstConnection: the number of the first connection. With this store, no connection ever had it.
     ///   - makeKey: a keyed hash with a secret key.
-    package init(
+    init(
         _ dispatch: consuming Dispatch,
         journal: Journal? = nil,
         list: RejectionList? = nil,
@@ -83,6 +80,7 @@ package final class GatewayMachine {
         makeKey: @escaping ([UInt8], UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>) -> ReplayKey
     ) {
         self.dispatch = dispatch
+        self.scopes = Scopes(isStored: journal != nil)
         self.journal = journal
         self.list = list
         self.lastConnection = firstConnection - 1
@@ -91,22 +89,22 @@ package final class GatewayMachine {
 
     // MARK: What is here
 
-    package var counts: GatewayCounts {
+    var counts: GatewayCounts {
         var counts = self.dispatch.verdicts.counts
         counts.unwritten = self.list?.count ?? 0
         return counts
     }
-    package var connectionCount: Int { self.clients.count }
+    var connectionCount: Int { self.places.count }
     /// The notifications without a last answer.
-    package var jobCount: Int { self.dispatch.jobs.count }
+    var jobCount: Int { self.dispatch.jobs.count }
 
     /// Whether a new connection of this identity is welcome.
-    package func isOpen(identity: Int, now: Moment) -> Bool {
+    func isOpen(identity: Int, now: Moment) -> Bool {
         self.isOpen(now: now) && self.dispatch.isOpen(identity: identity)
     }
 
     /// Whether any new connection is welcome.
-    package func isOpen(now: Moment) -> Bool {
+    func isOpen(now: Moment) -> Bool {
         !self.isShuttingDown && self.dispatch.jobs.hasRoom && self.journal?.spool(now: now.monotonic) ?? .open == .open
     }
 
@@ -116,11 +114,11 @@ package final class GatewayMachine {
     }
 
     /// Whether every notification that was read is settled, and the store has everything.
-    package var isIdle: Bool {
+    var isIdle: Bool {
         self.dispatch.jobs.count == 0 && self.unsettled.isEmpty && self.journal?.isIdle ?? true
     }
 
-    package func takeEvents() -> [GatewayEvent] {
+    func takeEvents() -> [GatewayEvent] {
         self.dispatch.verdicts.takeEvents() + (self.journal?.takeEvents() ?? []) + (self.list?.takeEvents() ?? [])
     }
 
@@ -130,7 +128,7 @@ package final class GatewayMachine {
     /// Counts lines of the list of rejections that were given up.
     func countUnlisted(_ count: Int) { self.dispatch.verdicts.counts.unlisted += count }
 
-    package func takeActions() -> [Action] {
+    func takeActions() -> [Action] {
         defer { self.actions = [] }
         return self.actions
     }
@@ -138,7 +136,7 @@ package final class GatewayMachine {
     // MARK: Feedback
 
     /// Calls `body` with the feedback lists of all clients.
-    package func withFeedback(now: Moment, _ body: (inout FeedbackRows) -> Void) {
+    func withFeedback(now: Moment, _ body: (inout FeedbackRows) -> Void) {
         body(&self.dispatch.verdicts.feedback)
         self.collectRows(now: now)
     }
@@ -157,7 +155,7 @@ package final class GatewayMachine {
     /// - Parameters:
     ///   - address: the source address: four or sixteen bytes.
     ///   - handshake: the round trip that the TLS handshake showed.
-    package func connected(
+    func connected(
         identity: Int,
         address: [UInt8],
         handshake: TimeAmount = .zero,
@@ -172,57 +170,46 @@ package final class GatewayMachine {
             handshake: handshake,
             now: now.monotonic
         )
-        let scope = ReplayScope(identity: identity, address: address)
-        self.clients[id] = GatewayClient(connection, identity: identity, scope: scope)
-        self.filters.opened(scope)
+        let place = self.place(of: ReplayScope(identity: identity, address: address))
+        self.scopes.opened(connection, at: place)
+        self.places[id] = place
         return id
     }
 
-    package func sampled(_ id: ConnectionID, roundTrip: TimeAmount) {
-        self.clients[id]?.connection.sampled(roundTrip: roundTrip)
+    func sampled(_ id: ConnectionID, roundTrip: TimeAmount) {
+        guard let place = self.places[id] else { return }
+        self.scopes.sampled(id, at: place, roundTrip: roundTrip)
     }
 
-    package func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: Moment) {
-        guard let client = self.clients[id] else { return }
-        self.withFilter(client.scope, now: now) { filter in
-            client.connection.spool = self.spool(for: client.identity, now: now)
-            let standing = filter.standing(now: now.monotonic)
-            let action = client.connection.received(bytes, now: now.monotonic, standing: standing) { offer, span in
-                span.withUnsafeBufferPointer { self.admit(offer, $0, client, &filter, now: now) }
+    func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: Moment) {
+        guard let place = self.places[id] else { return }
+        self.turn(of: place, now: now) { scope, around, effects in
+            let key = scope.key
+            scope.received(id, bytes, around, &effects) { offer, span, filter, effects in
+                span.withUnsafeBufferPointer { self.admit(offer, $0, key, &filter, &effects, now: now) }
             }
-            if let violation = client.connection.takeViolation() {
-                self.dispatch.verdicts.events.append(.violation(identity: client.identity, violation))
-            }
-            self.perform(action, client, &filter, now: now)
-            self.releaseHeldBack(client, &filter, now: now)
+            self.carryOut(&effects, of: key, now: now)
+            self.releaseHeldBack(&scope, &effects, now: now)
         }
     }
 
     /// Notes the end of input, or a reset.
-    package func inputEnded(_ id: ConnectionID, now: Moment) {
-        guard let client = self.clients[id] else { return }
-        self.withFilter(client.scope, now: now) { filter in
-            client.connection.spool = self.spool(for: client.identity, now: now)
-            self.perform(client.connection.inputEnded(now: now.monotonic), client, &filter, now: now)
-        }
+    func inputEnded(_ id: ConnectionID, now: Moment) {
+        guard let place = self.places[id] else { return }
+        self.turn(of: place, now: now) { $0.inputEnded(id, $1, &$2) }
     }
 
     /// Ends all connections: with status 10 where that is safe.
-    package func shutDown(now: Moment) {
+    func shutDown(now: Moment) {
         self.isShuttingDown = true
-        for client in self.clients.values.sorted(by: { $0.connection.id.rawValue < $1.connection.id.rawValue }) {
-            self.withFilter(client.scope, now: now) { filter in
-                client.connection.spool = self.spool(for: client.identity, now: now)
-                let standing = filter.standing(now: now.monotonic)
-                let action = client.connection.shutDown(now: now.monotonic, standing: standing)
-                self.perform(action, client, &filter, now: now)
-            }
+        for (id, place) in self.places.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            self.turn(of: place, now: now) { $0.shutDown(id, $1, &$2) }
         }
     }
 
     /// Gives up what has no last answer, but for what an upstream has. It comes as events, and is lost. What the store has
     /// stays there.
-    package func abandon() {
+    func abandon() {
         self.lostBefore = self.lost
         self.dispatch.abandon(durable: self.journal?.durable)
     }
@@ -230,7 +217,7 @@ package final class GatewayMachine {
     /// Gives up what has no last answer after the end of the upstreams. With a store, it stays there.
     ///
     /// - Returns: whether nothing was lost since ``abandon()``, and all that an upstream had was answered.
-    package func giveUpUnanswered() -> Bool {
+    func giveUpUnanswered() -> Bool {
         if self.journal == nil { self.dispatch.giveUpUnanswered() }
         return self.lost == self.lostBefore
     }

@@ -1,30 +1,30 @@
-package import FerryCore
+internal import FerryCore
 internal import DequeModule
 internal import NIOCore
 
 /// The name of an episode: the connection that was told, and the sequence number of the notification that was named.
-package struct EpisodeID: Hashable, Sendable {
-    package var connection: ConnectionID
-    package var sequence: UInt64
+struct EpisodeID: Hashable, Sendable {
+    var connection: ConnectionID
+    var sequence: UInt64
 
-    package init(connection: ConnectionID, sequence: UInt64) {
+    init(connection: ConnectionID, sequence: UInt64) {
         self.connection = connection
         self.sequence = sequence
     }
 }
 
 /// A notification that a client sent after the one that was named, and may send again.
-package struct Follower: Hashable, Sendable {
-    package var key: ReplayKey
-    package var job: JobID
-    package var fate: JobFate
+struct Follower: Hashable, Sendable {
+    var key: ReplayKey
+    var job: JobID
+    var fate: JobFate
     /// The payload is identical by nature (device management, content-available only, `{}`), so that equal keys prove
     /// little.
-    package var isConstant: Bool
+    var isConstant: Bool
     /// Nil: it has none, or it is not known any more.
-    package var identifier: UInt32?
+    var identifier: UInt32?
 
-    package init(key: ReplayKey, job: JobID, fate: JobFate, isConstant: Bool, identifier: UInt32? = nil) {
+    init(key: ReplayKey, job: JobID, fate: JobFate, isConstant: Bool, identifier: UInt32? = nil) {
         self.key = key
         self.job = job
         self.fate = fate
@@ -34,7 +34,7 @@ package struct Follower: Hashable, Sendable {
 }
 
 /// The event that began an episode.
-package enum EpisodeKind: Hashable, Sendable {
+enum EpisodeKind: Hashable, Sendable {
     /// An error response that names a refused notification.
     case rejection
     /// Status 10. Clients differ in what they do with it, so it proves nothing.
@@ -99,6 +99,7 @@ struct Episode: Sendable {
     private let roundTrip: TimeAmount
     /// The key of the notification that the error response names; nil: it has none, as one that the gateway refused.
     let named: ReplayKey?
+    let namedJob: JobID?
     /// The position in the filter's list of overtaking copies from which on they can belong to this drain.
     let overtakersFrom: Int
     var log = ReplayLog<Entry>()
@@ -123,6 +124,7 @@ struct Episode: Sendable {
         _ id: EpisodeID,
         _ kind: EpisodeKind,
         named: ReplayKey?,
+        namedJob: JobID?,
         roundTrip: TimeAmount,
         overtakersFrom: Int,
         openedAt: NIODeadline,
@@ -131,6 +133,7 @@ struct Episode: Sendable {
         self.id = id
         self.kind = kind
         self.named = named
+        self.namedJob = namedJob
         self.roundTrip = roundTrip
         self.overtakersFrom = overtakersFrom
         self.openedAt = openedAt

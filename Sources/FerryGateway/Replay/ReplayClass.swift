@@ -1,5 +1,5 @@
 /// The habit of a client after an error response, as far as it is proven or configured.
-package enum ReplayClass: Hashable, Sendable {
+enum ReplayClass: Hashable, Sendable {
     /// No episode has proved anything.
     case unknown
     /// The client sends the followers again.
@@ -9,14 +9,14 @@ package enum ReplayClass: Hashable, Sendable {
 }
 
 /// How many followers a client sends again: the size of its cache, as far as it showed.
-package struct Reach: Hashable, Sendable {
+struct Reach: Hashable, Sendable {
     /// The largest number of followers that came back after one error response.
-    package var proven: Int
+    var proven: Int
     /// The number of followers that came back when older ones did not; nil: so far, all came back. If more followers
     /// than this exist, the client has forgotten the notification that an error response would name.
-    package var limit: Int?
+    var limit: Int?
 
-    package init(proven: Int = 0, limit: Int? = nil) {
+    init(proven: Int = 0, limit: Int? = nil) {
         self.proven = proven
         self.limit = limit
     }

@@ -5,7 +5,12 @@ internal import NIOCore
 extension ReplayFilter {
     /// Consumes the follower whose copy this is, of the newest episode that has one. Also returns whether the copy may
     /// be ahead of one that still drains: then that one has lost its entry.
-    mutating func match(_ offered: Follower, _ origin: Origin, now: NIODeadline) -> (Episode.Match, Bool)? {
+    mutating func match(
+        _ offered: Follower,
+        _ origin: Origin,
+        now: NIODeadline,
+        _ effects: inout [Effect]
+    ) -> (Episode.Match, Bool)? {
         guard !self.episodes.isEmpty else { return nil }
         let isProven = if case .resends = self.replayClass { true } else { false }
         let row = self.rows[origin.connection] ?? Row()
@@ -33,10 +38,10 @@ extension ReplayFilter {
             let isAhead = self.isAhead(origin, of: index)
             self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
             if !match.isEvidenceOnly { self.prolong(offered.key, besides: index, now: now) }
-            self.conclude(index, now: now)
+            self.conclude(index, now: now, &effects)
             self.running[match.job] = nil
             // It goes out as a notification of its own, so that no copy tells the follower's rejection.
-            if match.isEvidenceOnly { self.drop([(match.job, match.fate)]) }
+            if match.isEvidenceOnly { self.drop([(match.job, match.fate)], &effects) }
             return (match, isAhead)
         }
         return nil

@@ -22,7 +22,12 @@ extension ReplayFilter {
     }
 
     /// Returns the follower whose copy this is, if it goes on where a crash ended its client's connection.
-    mutating func continues(_ offered: Follower, _ origin: Origin, now: NIODeadline) -> Episode.Match? {
+    mutating func continues(
+        _ offered: Follower,
+        _ origin: Origin,
+        now: NIODeadline,
+        _ effects: inout [Effect]
+    ) -> Episode.Match? {
         guard self.crashCount > 0, origin.draining == nil else { return nil }
         let isProven = if case .resends = self.replayClass { true } else { false }
         guard !offered.isConstant || isProven else { return nil }
@@ -32,39 +37,45 @@ extension ReplayFilter {
             guard let index = self.index(of: rows[place].episode),
                 let position = self.episodes[index].next(offered.key, after: rows[place].position)
             else { continue }
-            if rows[place].isDoubted { self.forget(rows[place].position, index) }
+            if rows[place].isDoubted { self.forget(rows[place].position, index, &effects) }
             rows[place].position = position
             rows[place].length += 1
             rows[place].misses = 0
             rows[place].isDoubted = false
-            return self.take(position, index, rows[place].length, now: now)
+            return self.take(position, index, rows[place].length, now: now, &effects)
         }
         for index in self.episodes.indices.reversed() where self.episodes[index].kind == .crash {
             guard let position = self.episodes[index].newest(offered.key) else { continue }
             let id = self.episodes[index].id
             rows.removeAll { $0.episode == id }
             rows.append(CrashRow(episode: id, position: position, isDoubted: !origin.isOpening))
-            return origin.isOpening ? self.take(position, index, 1, now: now) : nil
+            return origin.isOpening ? self.take(position, index, 1, now: now, &effects) : nil
         }
         for place in rows.indices { rows[place].misses += 1 }
         rows.removeAll { $0.misses >= GatewayBounds.crashMisses }
         return nil
     }
 
-    private mutating func take(_ position: Int, _ index: Int, _ length: Int, now: NIODeadline) -> Episode.Match {
+    private mutating func take(
+        _ position: Int,
+        _ index: Int,
+        _ length: Int,
+        now: NIODeadline,
+        _ effects: inout [Effect]
+    ) -> Episode.Match {
         let match = self.episodes[index].consume(position, isProven: true, now: now)
         self.running[match.job] = nil
         if length >= GatewayBounds.crashRow, position == self.episodes[index].count - 1 {
-            self.finish(index, isJudged: true)
+            self.finish(index, isJudged: true, &effects)
         } else {
             self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
-            self.conclude(index, now: now)
+            self.conclude(index, now: now, &effects)
         }
         return match
     }
 
     /// Forgets a follower whose copy was forwarded as a notification of its own: no copy tells its rejection.
-    private mutating func forget(_ position: Int, _ index: Int) {
-        if let entry = self.episodes[index].forget(position) { self.drop([entry]) }
+    private mutating func forget(_ position: Int, _ index: Int, _ effects: inout [Effect]) {
+        if let entry = self.episodes[index].forget(position) { self.drop([entry], &effects) }
     }
 }

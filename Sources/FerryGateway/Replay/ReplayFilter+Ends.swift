@@ -1,25 +1,25 @@
 internal import FerryCore
-package import NIOCore
+internal import NIOCore
 
 /// The ends of episodes, and their evidence about the client.
 extension ReplayFilter {
     // MARK: The end of episodes
 
     /// When to call ``timePassed(now:)``; nil: no need.
-    package var nextDeadline: NIODeadline? { self.wakeAt.flatMap { self.clock.time(of: $0) } }
+    var nextDeadline: NIODeadline? { self.wakeAt.flatMap { self.clock.time(of: $0) } }
 
     /// Ends the episodes whose time has come. An early call does no harm.
-    package mutating func timePassed(now: NIODeadline) {
+    mutating func timePassed(now: NIODeadline, effects: inout [Effect]) {
         guard let wakeAt else { return }
         let now = self.clock.reading(now)
         guard wakeAt <= now else { return }
         self.wakeAt = nil
         var index = 0
         while index < self.episodes.count {
-            self.drop(self.episodes[index].trim(now: now))
+            self.drop(self.episodes[index].trim(now: now), &effects)
             let end = self.episodes[index].end(unmatchedLifetime: self.unmatchedLifetime)
             if let end, end <= now || self.episodes[index].isComplete(now: now) {
-                self.finish(index, isJudged: true)
+                self.finish(index, isJudged: true, &effects)
             } else {
                 self.schedule(index)
                 index += 1
@@ -37,9 +37,9 @@ extension ReplayFilter {
     }
 
     /// Draws the conclusions after a change of an episode.
-    mutating func conclude(_ index: Int, now: NIODeadline) {
+    mutating func conclude(_ index: Int, now: NIODeadline, _ effects: inout [Effect]) {
         guard !self.episodes[index].isComplete(now: now) else {
-            self.finish(index, isJudged: true)
+            self.finish(index, isJudged: true, &effects)
             return
         }
         // The last followers of a drain may still be on their way.
@@ -49,15 +49,14 @@ extension ReplayFilter {
         self.schedule(index)
     }
 
-    mutating func finish(_ index: Int, isJudged: Bool) {
+    mutating func finish(_ index: Int, isJudged: Bool, _ effects: inout [Effect]) {
         let episode = self.episodes.remove(at: index)
         if episode.kind == .crash { self.crashCount -= 1 }
         if self.episodes.isEmpty { for connection in self.rows.keys { self.rows[connection]?.doubted = nil } }
         self.entryCount -= episode.count
-        self.drop(episode.unmatched)
-        self.ended.append(
-            Ended(episode: episode.id, isUnheard: isJudged && episode.evidence == .miss && episode.matchCount == 0)
-        )
+        self.drop(episode.unmatched, &effects)
+        let isUnheard = isJudged && episode.evidence == .miss && episode.matchCount == 0
+        effects.append(.end(episode.id, isUnheard: isUnheard, named: episode.namedJob))
         guard isJudged else { return }
         switch episode.evidence {
         case .nothing:
@@ -68,7 +67,7 @@ extension ReplayFilter {
             self.misses += 1
             guard self.misses >= GatewayBounds.missLimit, !self.isConfigured else { return }
             self.replayClass = .never
-            while !self.episodes.isEmpty { self.finish(0, isJudged: false) }
+            while !self.episodes.isEmpty { self.finish(0, isJudged: false, &effects) }
             self.forgetOvertakers()
         }
     }
@@ -88,22 +87,10 @@ extension ReplayFilter {
         }
     }
 
-    mutating func drop(_ entries: [(job: JobID, fate: JobFate)]) {
+    mutating func drop(_ entries: [(job: JobID, fate: JobFate)], _ effects: inout [Effect]) {
         for entry in entries {
             self.running[entry.job] = nil
-            if case .rejected(let status) = entry.fate { self.untold.append(Untold(job: entry.job, status: status)) }
+            if case .rejected = entry.fate { effects.append(.deferRejection(of: entry.job)) }
         }
-    }
-
-    /// Removes and returns the rejections that no copy told before their episode ended. Defer them.
-    package mutating func takeUntold() -> [Untold] {
-        defer { self.untold = [] }
-        return self.untold
-    }
-
-    /// Removes and returns the episodes that have ended. If one is unheard, defer the rejection that it named.
-    package mutating func takeEnded() -> [Ended] {
-        defer { self.ended = [] }
-        return self.ended
     }
 }

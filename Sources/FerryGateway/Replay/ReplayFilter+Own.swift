@@ -5,11 +5,18 @@ internal import NIOCore
 extension ReplayFilter {
     /// Judges a notification that may be the copy of a follower of the connection that it came on. Clients that have not
     /// seen the end of a connection that was told write there.
-    mutating func admitOwn(_ offered: Follower, _ origin: Origin, now: NIODeadline) -> Admission? {
+    mutating func admitOwn(
+        _ offered: Follower,
+        _ origin: Origin,
+        now: NIODeadline,
+        _ effects: inout [Effect]
+    ) -> Admission? {
         guard let draining = origin.draining, let identifier = offered.identifier,
             let index = self.index(of: draining), self.episodes[index].mayComeInPlace(now: now)
         else { return nil }
-        if let match = self.matchOwn(offered, identifier, index, now: now) { return .join(match.job, match.fate) }
+        if let match = self.matchOwn(offered, identifier, index, now: now, &effects) {
+            return .join(match.job, match.fate)
+        }
         return self.isCircle(offered, origin, index) ? .circle : nil
     }
 
@@ -51,12 +58,13 @@ extension ReplayFilter {
         _ offered: Follower,
         _ identifier: UInt32,
         _ index: Int,
-        now: NIODeadline
+        now: NIODeadline,
+        _ effects: inout [Effect]
     ) -> Episode.Match? {
         let match = self.episodes[index].matchInPlace(offered.key, identifier: identifier, now: now)
         guard let match else { return nil }
         // One connection tells one rejection, and has told it: no copy tells the follower's.
-        self.drop([(match.job, match.fate)])
+        self.drop([(match.job, match.fate)], &effects)
         self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
         return match
     }

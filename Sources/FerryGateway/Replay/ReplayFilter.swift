@@ -1,5 +1,5 @@
-package import FerryCore
-package import NIOCore
+internal import FerryCore
+internal import NIOCore
 
 /// The filter that swallows what one client sends again after an error response, so that APNs gets it once.
 ///
@@ -12,22 +12,22 @@ package import NIOCore
 /// Each job has one entry at most. A copy that is itself a follower takes the entry over into the new episode.
 ///
 /// In doubt a copy is forwarded: a double, never a loss. Cost: one table look-up for each open episode.
-package struct ReplayFilter: Sendable {
+struct ReplayFilter: Sendable {
     /// The place where a notification was read.
-    package struct Origin: Hashable, Sendable {
-        package var connection: ConnectionID
+    struct Origin: Hashable, Sendable {
+        var connection: ConnectionID
         /// The episode whose drain the notification was read in.
-        package var draining: EpisodeID?
+        var draining: EpisodeID?
         /// Whether the error response of that episode was written so long ago that the client may have read it.
-        package var mayHaveHeard: Bool
+        var mayHaveHeard: Bool
         /// The connection is new, so that the notification may continue one that a crash ended.
-        package var isOpening: Bool
+        var isOpening: Bool
         /// When the connection was opened.
-        package var openedAt: NIODeadline
+        var openedAt: NIODeadline
         /// Its frame begins with the identifier, as only those of Pushy do among the known libraries. Pushy circles.
-        package var resemblesPushy: Bool
+        var resemblesPushy: Bool
 
-        package init(
+        init(
             connection: ConnectionID,
             draining: EpisodeID? = nil,
             mayHaveHeard: Bool = true,
@@ -45,7 +45,7 @@ package struct ReplayFilter: Sendable {
     }
 
     /// What the owner does with a notification.
-    package enum Admission: Hashable, Sendable {
+    enum Admission: Hashable, Sendable {
         /// Forward it as the job that was offered.
         case forward
         /// Swallow it: it is a copy of this job's notification. A running job will settle both.
@@ -55,19 +55,6 @@ package struct ReplayFilter: Sendable {
         case circle
         /// Swallow it: its copy came first, is this job's notification, and gets the verdict.
         case overtaken(JobID)
-    }
-
-    /// A rejection that no error response has told, and no copy will.
-    package struct Untold: Hashable, Sendable {
-        package var job: JobID
-        package var status: BinaryStatus
-    }
-
-    /// An episode that is over.
-    package struct Ended: Hashable, Sendable {
-        package var episode: EpisodeID
-        /// The client had followers to send again and sent none. So nothing shows that it read the error response.
-        package var isUnheard: Bool
     }
 
     /// A forwarded notification that may be the copy of one that still drains.
@@ -89,16 +76,16 @@ package struct ReplayFilter: Sendable {
         var doubted: Place?
     }
 
-    package internal(set) var replayClass: ReplayClass
+    var replayClass: ReplayClass
     /// Whether the class was configured, so that no evidence changes it.
     let isConfigured: Bool
     /// UNIX seconds: when the class last changed. The owner keeps it.
-    package var classShownAt: UInt32 = 0
+    var classShownAt: UInt32 = 0
     /// The episodes in a row whose followers did not come back.
     var misses = 0
-    package private(set) var habits = SendingHabits()
+    private(set) var habits = SendingHabits()
     /// The present day, in days since 1970. The owner keeps it up to date.
-    package var today: UInt16 = 1
+    var today: UInt16 = 1
     private var amplification = Amplification()
     var clock = FilterClock()
 
@@ -117,17 +104,14 @@ package struct ReplayFilter: Sendable {
     var wakeAt: NIODeadline?
 
     /// All entries of episodes, and all remembered notifications.
-    package internal(set) var entryCount = 0
+    var entryCount = 0
     /// The episodes that ended early to make room.
-    package private(set) var evictedCount = 0
-
-    var untold: [Untold] = []
-    var ended: [Ended] = []
+    private(set) var evictedCount = 0
 
     /// - Parameters:
     ///   - replayClass: what the store or the configuration says.
     ///   - isConfigured: whether it is the configuration, which evidence does not change.
-    package init(_ replayClass: ReplayClass = .unknown, isConfigured: Bool = false) {
+    init(_ replayClass: ReplayClass = .unknown, isConfigured: Bool = false) {
         self.replayClass = replayClass
         self.isConfigured = isConfigured
     }
@@ -135,24 +119,24 @@ package struct ReplayFilter: Sendable {
     // MARK: The client
 
     /// What is known of a client when an error response is considered.
-    package struct Standing: Hashable, Sendable {
-        package var replayClass = ReplayClass.unknown
+    struct Standing: Hashable, Sendable {
+        var replayClass = ReplayClass.unknown
         /// The connections on which it was seen to number its notifications.
-        package var numbering = Numbering.unknown
+        var numbering = Numbering.unknown
         /// It opens a connection for each notification.
-        package var isSingle = false
+        var isSingle = false
         /// Nothing shows so far whether it does, or has other habits.
-        package var mayBeSingle = false
+        var mayBeSingle = false
         /// Too much of the traffic is copies.
-        package var isAmplified = false
+        var isAmplified = false
 
-        package init() {}
+        init() {}
 
         /// Whether an error response may tell it something, now or later: it may send again, and can find by an identifier
         /// which notification is meant.
-        package var mayHear: Bool { self.replayClass != .never && self.numbering != .none }
+        var mayHear: Bool { self.replayClass != .never && self.numbering != .none }
 
-        package enum Numbering: Hashable, Sendable {
+        enum Numbering: Hashable, Sendable {
             case unknown
             /// Its connections have one identifier for all.
             case none
@@ -162,7 +146,7 @@ package struct ReplayFilter: Sendable {
         }
     }
 
-    package func standing(now: NIODeadline) -> Standing {
+    func standing(now: NIODeadline) -> Standing {
         var standing = Standing()
         standing.replayClass = self.replayClass
         if self.habits.has(.numbers, on: self.today) {
@@ -177,7 +161,7 @@ package struct ReplayFilter: Sendable {
     }
 
     /// Notes what a connection shows of its client.
-    package mutating func note(_ connection: borrowing GatewayConnection) {
+    mutating func note(_ connection: borrowing GatewayConnection) {
         if connection.numbersPushes { self.habits.saw(.numbers, on: self.today) }
         if connection.repeatsIdentifiers { self.habits.saw(.repeatsIdentifiers, on: self.today) }
         switch connection.single {
@@ -188,7 +172,7 @@ package struct ReplayFilter: Sendable {
     }
 
     /// Takes what an earlier process knew.
-    package mutating func restore(_ habits: SendingHabits, _ replayClass: ReplayClass, shownAt: UInt32) {
+    mutating func restore(_ habits: SendingHabits, _ replayClass: ReplayClass, shownAt: UInt32) {
         self.habits = habits
         guard !self.isConfigured else { return }
         self.replayClass = replayClass
@@ -201,24 +185,28 @@ package struct ReplayFilter: Sendable {
     ///
     /// - Parameters:
     ///   - named: the key of the notification that the error response names.
+    ///   - namedJob: its job. If the episode ends unheard, its rejection was not told.
     ///   - roundTrip: that of the connection that was told.
     ///   - followers: the notifications that were read after the one that is named, in order; after a crash, the last ones
     ///     that were read.
-    package mutating func open(
+    mutating func open(
         _ id: EpisodeID,
         _ kind: EpisodeKind,
         named: ReplayKey? = nil,
+        namedJob: JobID? = nil,
         roundTrip: TimeAmount = .zero,
         followers: [Follower],
-        now: NIODeadline
+        now: NIODeadline,
+        effects: inout [Effect]
     ) {
         guard self.replayClass != .never else { return }
-        if self.episodes.count >= GatewayBounds.episodesPerScope { self.evictEpisode() }
+        if self.episodes.count >= GatewayBounds.episodesPerScope { self.evictEpisode(&effects) }
         self.episodes.append(
             Episode(
                 id,
                 kind,
                 named: named,
+                namedJob: namedJob,
                 roundTrip: roundTrip,
                 overtakersFrom: self.overtakers.count,
                 openedAt: now,
@@ -227,43 +215,43 @@ package struct ReplayFilter: Sendable {
         )
         if kind == .crash { self.crashCount += 1 }
         for follower in followers { self.append(follower, to: self.episodes.count - 1) }
-        if kind.isPast { self.drained(id, now: now) }
+        if kind.isPast { self.drained(id, now: now, effects: &effects) }
     }
 
     /// Notes that nothing more of the connection will belong to the episode.
-    package mutating func drained(_ id: EpisodeID, now: NIODeadline) {
+    mutating func drained(_ id: EpisodeID, now: NIODeadline, effects: inout [Effect]) {
         guard let index = self.index(of: id) else { return }
         let time = self.clock.reading(now)
         self.episodes[index].drained(now: time)
         self.forgetOvertakers()
-        self.conclude(index, now: time)
+        self.conclude(index, now: time, &effects)
     }
 
     /// Notes that a full window stops the reading of a connection, or does so no more.
-    package mutating func reads(_ connection: ConnectionID, _ isRead: Bool, now: NIODeadline) {
+    mutating func reads(_ connection: ConnectionID, _ isRead: Bool, now: NIODeadline) {
         self.clock.note(connection, isRead: isRead, now: now)
     }
 
     /// Notes that a connection is gone.
-    package mutating func closed(_ connection: ConnectionID, now: NIODeadline) {
+    mutating func closed(_ connection: ConnectionID, now: NIODeadline, effects: inout [Effect]) {
         self.rows[connection] = nil
         self.crashRows[connection] = nil
         self.clock.note(connection, isRead: true, now: now)
         guard let index = self.episodes.lastIndex(where: { $0.id.connection == connection }) else { return }
         self.episodes[index].closed()
-        self.conclude(index, now: self.clock.reading(now))
+        self.conclude(index, now: self.clock.reading(now), &effects)
     }
 
     /// Ends the oldest episode, to make room, or one whose copies have all come. The copies of the oldest will be doubles.
-    package mutating func evictEpisode() {
+    mutating func evictEpisode(_ effects: inout [Effect]) {
         guard !self.episodes.isEmpty else { return }
-        self.finish(self.episodes.firstIndex(where: \.isConsumed) ?? 0, isJudged: false)
+        self.finish(self.episodes.firstIndex(where: \.isConsumed) ?? 0, isJudged: false, &effects)
         self.forgetOvertakers()
         self.evictedCount += 1
     }
 
     /// When the oldest episode was opened; nil without one.
-    package var oldestEpisode: NIODeadline? { self.episodes.first?.openedAt }
+    var oldestEpisode: NIODeadline? { self.episodes.first?.openedAt }
 
     private mutating func append(_ follower: Follower, to index: Int) {
         let position = self.episodes[index].append(follower)
@@ -281,17 +269,22 @@ package struct ReplayFilter: Sendable {
     ///
     /// - Parameter offered: the notification, with the job under which the owner would forward it, and that job's fate:
     ///   running, or rejected if the owner knows the token to be bad.
-    package mutating func admit(_ offered: Follower, from origin: Origin, now: NIODeadline) -> Admission {
-        self.timePassed(now: now)
+    mutating func admit(
+        _ offered: Follower,
+        from origin: Origin,
+        now: NIODeadline,
+        effects: inout [Effect]
+    ) -> Admission {
+        self.timePassed(now: now, effects: &effects)
         let time = self.clock.reading(now)
         var follower = offered
         var isAhead = false
-        if let copy = self.admitOwn(offered, origin, now: time) {
+        if let copy = self.admitOwn(offered, origin, now: time, &effects) {
             self.rows[origin.connection] = nil
             self.amplification.count(swallowed: 1, now: now)
             return copy
         }
-        if let (match, hasOvertaken) = self.match(offered, origin, now: time) {
+        if let (match, hasOvertaken) = self.match(offered, origin, now: time, &effects) {
             if match.isEvidenceOnly {
                 self.amplification.count(swallowed: 1, now: now)
             } else {
@@ -300,7 +293,7 @@ package struct ReplayFilter: Sendable {
                 isAhead = hasOvertaken
                 self.forgetOvertaker(offered.key, of: match.job, origin)
             }
-        } else if let copy = self.continues(offered, origin, now: time) {
+        } else if let copy = self.continues(offered, origin, now: time, &effects) {
             follower.job = copy.job
             follower.fate = copy.fate
         }
@@ -331,7 +324,7 @@ package struct ReplayFilter: Sendable {
     /// Notes the result of a job, for the copies that will come. Returns false if no open episode has the job: then no
     /// copy will tell its rejection.
     @discardableResult
-    package mutating func settled(_ job: JobID, _ fate: JobFate) -> Bool {
+    mutating func settled(_ job: JobID, _ fate: JobFate) -> Bool {
         guard let place = self.running.removeValue(forKey: job), let index = self.index(of: place.episode) else {
             return false
         }

@@ -2,17 +2,17 @@
 ///
 /// The owner chooses the hash and its secret key, so that no client can make two notifications look equal. Identifier,
 /// command, priority and expiration are not part of it: old clients change them when they send again.
-package struct ReplayKey: Hashable, Sendable {
-    package var high: UInt64
-    package var low: UInt64
+struct ReplayKey: Hashable, Sendable {
+    var high: UInt64
+    var low: UInt64
 
-    package init(high: UInt64, low: UInt64) {
+    init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
     }
 
     /// Half of the bits are enough for a table, because they are a keyed hash already.
-    package func hash(into hasher: inout Hasher) {
+    func hash(into hasher: inout Hasher) {
         hasher.combine(self.low)
     }
 }

@@ -1,9 +1,9 @@
 /// The traits of a client in its use of identifiers and connections, each with the day on which it was last seen. They
 /// decide whether the client can find the notification that an error response names: see
 /// ``GatewayConnection/response(to:_:now:)``.
-package struct SendingHabits: Hashable, Sendable {
+struct SendingHabits: Hashable, Sendable {
     /// The raw value is written to disk: never change one.
-    package enum Trait: Int, Sendable, CaseIterable {
+    enum Trait: Int, Sendable, CaseIterable {
         /// One connection carried two different identifiers.
         case numbers = 0
         /// One connection carried the same identifier twice.
@@ -15,36 +15,36 @@ package struct SendingHabits: Hashable, Sendable {
     }
 
     /// A client that was replaced has other habits: one that was not seen for so many days is forgotten.
-    package static let lifetime: UInt16 = 30
+    static let lifetime: UInt16 = 30
 
     /// The day of each trait, in days since 1970; 0: never.
     private var days = SIMD4<UInt16>()
 
-    package init() {}
+    init() {}
 
     /// The day of a time in UNIX seconds.
-    package static func day(_ epochSeconds: UInt32) -> UInt16 { UInt16(clamping: epochSeconds / 86_400) }
+    static func day(_ epochSeconds: UInt32) -> UInt16 { UInt16(clamping: epochSeconds / 86_400) }
 
-    package mutating func saw(_ trait: Trait, on day: UInt16) {
+    mutating func saw(_ trait: Trait, on day: UInt16) {
         // A day that is 0 would count as never.
         self.days[trait.rawValue] = max(day, 1)
     }
 
-    package func has(_ trait: Trait, on day: UInt16) -> Bool {
+    func has(_ trait: Trait, on day: UInt16) -> Bool {
         let seen = self.days[trait.rawValue]
         // The system's clock may have been set back.
         return seen > 0 && (day <= seen || day - seen <= Self.lifetime)
     }
 
     /// The day on which something was last seen; 0: never.
-    package var lastDay: UInt16 { self.days.max() }
+    var lastDay: UInt16 { self.days.max() }
 
     /// Whether nothing is known on this day.
-    package func isEmpty(on day: UInt16) -> Bool { !Trait.allCases.contains { self.has($0, on: day) } }
+    func isEmpty(on day: UInt16) -> Bool { !Trait.allCases.contains { self.has($0, on: day) } }
 
     /// Whether the client opens a connection for each notification. One identifier twice on a connection, or a connection
     /// that stays open, says that it does not: then it may have a history to send again.
-    package func isSingle(on day: UInt16) -> Bool {
+    func isSingle(on day: UInt16) -> Bool {
         self.has(.endsSingles, on: day) && !self.has(.repeatsIdentifiers, on: day) && !self.has(.keepsSingles, on: day)
     }
 
@@ -56,11 +56,11 @@ package struct SendingHabits: Hashable, Sendable {
 
     // MARK: On disk
 
-    package var rawValue: UInt64 {
+    var rawValue: UInt64 {
         Trait.allCases.reduce(0) { $0 | UInt64(self.days[$1.rawValue]) << (16 * UInt64($1.rawValue)) }
     }
 
-    package init(rawValue: UInt64) {
+    init(rawValue: UInt64) {
         for trait in Trait.allCases {
             self.days[trait.rawValue] = UInt16(truncatingIfNeeded: rawValue >> (16 * UInt64(trait.rawValue)))
         }

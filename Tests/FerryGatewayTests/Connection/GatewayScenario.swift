@@ -92,7 +92,7 @@ final class GatewayScenario {
     private(set) var closed: [UInt64] = []
     private(set) var outputClosed: [UInt64] = []
     private(set) var longestStop: TimeAmount = .zero
-    private var namedJobs: [EpisodeID: JobID] = [:]
+    private var effects: [Effect] = []
     /// The deferred names: their next push is rejected without a job.
     private(set) var knownBad: Set<UInt32> = []
     var usesMemo = false
@@ -132,15 +132,20 @@ final class GatewayScenario {
                 self.events.removeLast()
                 event.body()
             }
-            self.filter.timePassed(now: self.now)
+            self.filter.timePassed(now: self.now, effects: &self.effects)
             self.collect()
             let due = self.links.values.filter { $0.hasInput || $0.deadline(standing) <= self.now }
             for link in due.sorted(by: { $0.id.rawValue < $1.id.rawValue }) {
-                self.act(link) { $0.timePassed(now: $1, standing: $2) }
+                self.act(link) { $0.timePassed(now: $1, standing: $2, effects: &$3) }
                 self.read(link)
             }
         }
         self.now = max(self.now, end)
+    }
+
+    /// Opens an episode of an earlier process.
+    func open(_ episode: EpisodeID, _ kind: EpisodeKind, _ followers: [Follower]) {
+        self.filter.open(episode, kind, followers: followers, now: self.now, effects: &self.effects)
     }
 
     // MARK: The client
@@ -192,14 +197,19 @@ final class GatewayScenario {
         }
         if link.hasEnd, link.unread.isEmpty {
             link.hasEnd = false
-            self.act(link) { connection, now, _ in connection.inputEnded(now: now) }
+            self.act(link) { connection, now, _, effects in connection.inputEnded(now: now, effects: &effects) }
         }
     }
 
     private func receive(_ bytes: [UInt8], _ link: Link) {
-        self.act(link) { connection, now, standing in
-            connection.received(ByteBuffer(bytes: bytes), now: now, standing: standing) { offer, span in
-                self.admit(offer, span)
+        self.act(link) { connection, now, standing, effects in
+            connection.received(
+                ByteBuffer(bytes: bytes),
+                now: now,
+                standing: standing,
+                effects: &effects
+            ) { offer, span, effects in
+                self.admit(offer, span, &effects)
             }
         }
     }
@@ -218,7 +228,7 @@ final class GatewayScenario {
     }
 
     func shutDown() {
-        for link in self.links.values { self.act(link) { $0.shutDown(now: $1, standing: $2) } }
+        for link in self.links.values { self.act(link) { $0.shutDown(now: $1, standing: $2, effects: &$3) } }
     }
 
     func isReading(_ connection: UInt64) -> Bool {
@@ -244,14 +254,18 @@ final class GatewayScenario {
         for reader in job.readers {
             guard let link = self.links[reader.connection] else { continue }
             if link.connection.answers(for: reader.sequence) { isHeard = true }
-            self.act(link) { $0.settled(reader.sequence, id, fate, now: $1, standing: $2) }
+            self.act(link) { $0.settled(reader.sequence, id, fate, now: $1, standing: $2, effects: &$3) }
         }
         if fate != .accepted, !isHeard { self.deferRejection(job.name) }
     }
 
     // MARK: The owner of the machines
 
-    private func admit(_ offer: GatewayConnection.Offer, _ span: Span<UInt8>) -> GatewayConnection.Admitted {
+    private func admit(
+        _ offer: GatewayConnection.Offer,
+        _ span: Span<UInt8>,
+        _ effects: inout [Effect]
+    ) -> GatewayConnection.Admitted {
         var name: UInt32 = 0
         for index in offer.frame.token { name = name << 8 | UInt32(span[index]) }
         self.readCount += 1
@@ -266,7 +280,7 @@ final class GatewayScenario {
             identifier: offer.frame.identifier
         )
         let reader = (offer.origin.connection, offer.sequence)
-        switch self.filter.admit(follower, from: offer.origin, now: self.now) {
+        switch self.filter.admit(follower, from: offer.origin, now: self.now, effects: &effects) {
         case .forward where isBad:
             self.locallyRejected.append(name)
             return .init(follower, .new)
@@ -296,12 +310,16 @@ final class GatewayScenario {
 
     private func act(
         _ link: Link,
-        _ body: (inout GatewayConnection, NIODeadline, ReplayFilter.Standing) -> GatewayConnection.Action
+        _ body: (
+            inout GatewayConnection, NIODeadline, ReplayFilter.Standing, inout [Effect]
+        ) -> GatewayConnection.Action
     ) {
         if let stoppedAt = link.connection.stoppedAt {
             self.longestStop = max(self.longestStop, self.now - stoppedAt)
         }
-        let action = body(&link.connection, self.now, self.filter.standing(now: self.now))
+        var effects: [Effect] = []
+        let action = body(&link.connection, self.now, self.filter.standing(now: self.now), &effects)
+        self.effects += effects
         self.filter.note(link.connection)
         switch action {
         case .none:
@@ -314,14 +332,13 @@ final class GatewayScenario {
                 telling.episode,
                 telling.kind,
                 named: telling.named,
+                namedJob: telling.job,
                 roundTrip: telling.roundTrip,
                 followers: telling.followers,
-                now: self.now
+                now: self.now,
+                effects: &self.effects
             )
-            if let job = telling.job {
-                self.namedJobs[telling.episode] = job
-                self.toldJobs.append(job)
-            }
+            if let job = telling.job { self.toldJobs.append(job) }
             let response = telling.response
             self.told.append(
                 Told(connection: link.id.rawValue, status: response.status, identifier: response.identifier)
@@ -331,10 +348,10 @@ final class GatewayScenario {
             self.outputClosed.append(link.id.rawValue)
             self.onLastWord(link.id.rawValue, nil)
         case .drained(let episode):
-            self.filter.drained(episode, now: self.now)
+            self.filter.drained(episode, now: self.now, effects: &self.effects)
         case .close(let episode):
-            if let episode { self.filter.drained(episode, now: self.now) }
-            self.filter.closed(link.id, now: self.now)
+            if let episode { self.filter.drained(episode, now: self.now, effects: &self.effects) }
+            self.filter.closed(link.id, now: self.now, effects: &self.effects)
             self.closed.append(link.id.rawValue)
             self.links[link.id] = nil
             self.onClose(link.id.rawValue)
@@ -342,30 +359,32 @@ final class GatewayScenario {
         if self.links[link.id] != nil {
             self.filter.reads(link.id, link.connection.isReading, now: self.now)
         }
-        for rejection in link.connection.takeDeferred() {
-            if let job = rejection.job, let name = self.names[job] { self.deferRejection(name) }
-        }
-        self.released.formUnion(link.connection.takeReleased())
-        let refused = link.connection.takeRefused().count
-        self.refusedCount += refused
-        self.readCount += refused
         self.collect()
     }
 
     private func journalled(_ episode: EpisodeID) {
         guard let link = self.links[episode.connection] else { return }
-        self.act(link) { $0.durable(episode, now: $1, standing: $2) }
+        self.act(link) { $0.durable(episode, now: $1, standing: $2, effects: &$3) }
     }
 
-    /// Takes what the replay filter puts out.
+    /// Takes what the machines cause.
     private func collect() {
-        for untold in self.filter.takeUntold() {
-            if let name = self.names[untold.job] { self.deferRejection(name) }
+        for effect in self.effects {
+            switch effect {
+            case .deferRejection(let job):
+                if let job, let name = self.names[job] { self.deferRejection(name) }
+            case .end(_, isUnheard: true, let job):
+                if let job, let name = self.names[job] { self.deferRejection(name) }
+            case .release(let job):
+                self.released.insert(job)
+            case .refuse:
+                self.refusedCount += 1
+                self.readCount += 1
+            default:
+                break
+            }
         }
-        for ended in self.filter.takeEnded() {
-            let job = self.namedJobs.removeValue(forKey: ended.episode)
-            if ended.isUnheard, let job, let name = self.names[job] { self.deferRejection(name) }
-        }
+        self.effects = []
     }
 
     private func deferRejection(_ name: UInt32) {

@@ -20,7 +20,7 @@ import Testing
             }
         }
         #expect(forwarded == [10, 11])
-        scenario.filter.drained(episode, now: scenario.now)
+        scenario.drained(episode)
         #expect(scenario.pushAll(10..<15, on: 2) == 0)
     }
 
@@ -34,7 +34,7 @@ import Testing
             let copy = scenario.push(name, on: 1, draining: episode, identifier: identifier, resemblesPushy: true)
             #expect(copy == .circle)
         }
-        scenario.filter.drained(episode, now: scenario.now)
+        scenario.drained(episode)
         // The last ones come behind new notifications.
         #expect(scenario.pushAll([20, 10, 21, 22, 23, 11, 24, 25, 26, 12, 13], on: 2) == 7)
         #expect(scenario.isProven)
@@ -69,7 +69,7 @@ import Testing
         #expect(scenario.pushAll(10..<13, on: 2) == 0)
         #expect(scenario.push(10, on: 1, draining: episode, identifier: 100) == .circle)
         #expect(scenario.pushAll([13], on: 2) == 0)
-        scenario.filter.drained(episode, now: scenario.now)
+        scenario.drained(episode)
         scenario.wait(.seconds(5))
         #expect(scenario.push(10, on: 1, draining: episode, identifier: 101) == .circle)
         scenario.wait(.seconds(16))
@@ -84,7 +84,7 @@ import Testing
             _ = scenario.push(name, on: 1, draining: episode, identifier: UInt32(100 + offset))
         }
         #expect(scenario.push(13, on: 1, draining: episode, identifier: 103) == .circle)
-        scenario.filter.drained(episode, now: scenario.now)
+        scenario.drained(episode)
         #expect(scenario.push(13, on: 1, draining: episode, identifier: 104) == .forward)
     }
 

@@ -8,6 +8,7 @@ import NIOCore
 /// as a new job.
 final class FilterScenario {
     var filter: ReplayFilter
+    private var effects: [Effect] = []
     private(set) var now: NIODeadline = .uptimeNanoseconds(1_000_000_000_000)
     private var nextJob: UInt64 = 0
     private var nextSequence: UInt64 = 0
@@ -18,7 +19,7 @@ final class FilterScenario {
 
     func wait(_ time: TimeAmount) {
         self.now = self.now + time
-        self.filter.timePassed(now: self.now)
+        self.filter.timePassed(now: self.now, effects: &self.effects)
     }
 
     static func key(_ name: UInt64) -> ReplayKey { ReplayKey(high: 7, low: name) }
@@ -52,16 +53,37 @@ final class FilterScenario {
             named: named.map(Self.key),
             roundTrip: roundTrip,
             followers: names.map { self.follower($0, isConstant: isConstant, identifier: UInt32($0)) },
-            now: self.now
+            now: self.now,
+            effects: &self.effects
         )
         if !drains {
-            self.filter.drained(id, now: self.now)
+            self.drained(id)
             self.close(connection)
         }
         return id
     }
 
-    func close(_ connection: UInt64) { self.filter.closed(ConnectionID(connection), now: self.now) }
+    func drained(_ id: EpisodeID) { self.filter.drained(id, now: self.now, effects: &self.effects) }
+
+    func close(_ connection: UInt64) {
+        self.filter.closed(ConnectionID(connection), now: self.now, effects: &self.effects)
+    }
+
+    /// Removes and returns the jobs whose rejections no copy told before their episodes ended.
+    func takeUntold() -> [JobID] {
+        let jobs = self.effects.compactMap { if case .deferRejection(let job) = $0 { job } else { nil } }
+        self.effects.removeAll { if case .deferRejection = $0 { true } else { false } }
+        return jobs
+    }
+
+    /// Removes and returns the episodes that have ended.
+    func takeEnded() -> [(episode: EpisodeID, isUnheard: Bool)] {
+        let ended = self.effects.compactMap { effect -> (EpisodeID, Bool)? in
+            if case .end(let episode, let isUnheard, _) = effect { (episode, isUnheard) } else { nil }
+        }
+        self.effects.removeAll { if case .end = $0 { true } else { false } }
+        return ended
+    }
 
     /// Lets a full window stop the reading of a connection, or not any more.
     func reads(_ connection: UInt64, _ isRead: Bool) {
@@ -90,7 +112,8 @@ final class FilterScenario {
                 openedAt: openedAt ?? self.now,
                 resemblesPushy: resemblesPushy
             ),
-            now: self.now
+            now: self.now,
+            effects: &self.effects
         )
     }
 

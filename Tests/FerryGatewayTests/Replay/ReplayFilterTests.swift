@@ -47,7 +47,7 @@ import Testing
         #expect(scenario.settle(1, .rejected(.invalidToken)))
         #expect(!scenario.settle(9, .accepted))
         #expect(scenario.push(10, on: 2) == .join(JobID(rawValue: 1), .rejected(.invalidToken)))
-        #expect(scenario.filter.takeUntold().isEmpty)
+        #expect(scenario.takeUntold().isEmpty)
     }
 
     @Test func `while it drains, a connection that was told sends copies under their old identifiers`() {
@@ -61,8 +61,8 @@ import Testing
             #expect(copy == .join(JobID(rawValue: name - 9), name == 11 ? .rejected(.invalidToken) : .running))
         }
         // No copy of the rejected one comes any more.
-        #expect(scenario.filter.takeUntold().map(\.job) == [JobID(rawValue: 2)])
-        scenario.filter.drained(episode, now: scenario.now)
+        #expect(scenario.takeUntold() == [JobID(rawValue: 2)])
+        scenario.drained(episode)
         #expect(scenario.isProven)
         #expect(scenario.push(10, on: 1, identifier: 10) == .forward)
     }
@@ -78,7 +78,7 @@ import Testing
         let scenario = FilterScenario()
         let episode = scenario.tell(1, [10], drains: true)
         #expect(scenario.push(10, on: 1, draining: episode) == .forward)
-        scenario.filter.drained(episode, now: scenario.now)
+        scenario.drained(episode)
         #expect(scenario.push(10, on: 1) == .forward)
         #expect(scenario.pushAll([10, 10, 10], on: 2) == 1)
     }
@@ -90,7 +90,7 @@ import Testing
         _ = scenario.tell(1, [10])
         let second = scenario.tell(2, [], drains: true)
         #expect(scenario.push(10, on: 2, draining: second) == .join(JobID(rawValue: 1), .running))
-        scenario.filter.drained(second, now: scenario.now)
+        scenario.drained(second)
         #expect(scenario.push(10, on: 3) == .join(JobID(rawValue: 1), .running))
         #expect(scenario.push(10, on: 3) == .forward)
     }
@@ -100,7 +100,7 @@ import Testing
         let first = scenario.tell(1, [], drains: true)
         #expect(scenario.push(10, on: 2) == .forward)
         #expect(scenario.push(10, on: 1, draining: first) == .overtaken(JobID(rawValue: 1)))
-        scenario.filter.drained(first, now: scenario.now)
+        scenario.drained(first)
         #expect(scenario.push(10, on: 3) == .forward)
     }
 
@@ -179,7 +179,7 @@ import Testing
         #expect(scenario.pushAll(20..<30, on: 2) == 10)
         for name in 20..<30 as Range<UInt64> { scenario.push(name, on: 1, draining: first) }
         scenario.push(30, on: 1, draining: first)
-        scenario.filter.drained(first, now: scenario.now)
+        scenario.drained(first)
         #expect(scenario.pushAll([30], on: 2) == 0)
     }
 
@@ -221,7 +221,7 @@ import Testing
         scenario.wait(.milliseconds(1))
         #expect(scenario.pushAll(50..<53, on: 2) == 3)
         #expect(scenario.push(12, on: 2) == .forward)
-        #expect(scenario.filter.takeUntold().map(\.job) == [JobID(rawValue: 3)])
+        #expect(scenario.takeUntold() == [JobID(rawValue: 3)])
     }
 
     @Test func `the newest episode is matched first`() {
@@ -289,8 +289,8 @@ import Testing
         let episode = scenario.tell(1, [10, 11])
         scenario.settle(1, .rejected(.invalidToken))
         scenario.wait(.seconds(61))
-        #expect(scenario.filter.takeUntold().map(\.job) == [JobID(rawValue: 1)])
-        let ended = scenario.filter.takeEnded()
+        #expect(scenario.takeUntold() == [JobID(rawValue: 1)])
+        let ended = scenario.takeEnded()
         #expect(ended.map(\.episode) == [episode])
         #expect(ended.map(\.isUnheard) == [true])
         // Nobody waits for the other any more, so its owner defers a rejection itself.
@@ -342,7 +342,7 @@ import Testing
         let quiet = FilterScenario()
         for connection: UInt64 in 1...9 {
             _ = quiet.tell(connection, [])
-            #expect(quiet.filter.takeEnded().map(\.isUnheard) == [false])
+            #expect(quiet.takeEnded().map(\.isUnheard) == [false])
         }
         #expect(quiet.filter.replayClass == .unknown)
     }
@@ -411,69 +411,6 @@ import Testing
         #expect(scenario.push(0, on: 999) == .forward)
         #expect(scenario.push(1, on: 999) == .join(JobID(rawValue: 2), .running))
         #expect(scenario.filter.evictedCount == 1)
-    }
-
-    @Test func `the oldest episode of an identity, or of all, makes room`() {
-        var filters = ReplayFilters(limit: 30, identityLimit: 20)
-        let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
-        var job: UInt64 = 0
-        func open(_ identity: Int, _ host: UInt8, _ count: UInt64, at time: TimeAmount) {
-            let scope = ReplayScope(identity: identity, address: [10, 0, 0, host])
-            filters.with(scope, now: start + time) { filter in
-                let followers = (0..<count).map { name in
-                    job += 1
-                    return Follower(
-                        key: FilterScenario.key(name),
-                        job: JobID(rawValue: job),
-                        fate: .running,
-                        isConstant: false
-                    )
-                }
-                let id = EpisodeID(connection: ConnectionID(job), sequence: 0)
-                filter.open(id, .rejection, followers: followers, now: start + time)
-            }
-        }
-        func count(_ identity: Int, _ host: UInt8) -> Int {
-            filters.with(ReplayScope(identity: identity, address: [10, 0, 0, host]), now: start) { $0.entryCount }
-        }
-        open(1, 1, 15, at: .seconds(1))
-        open(1, 2, 10, at: .seconds(2))
-        #expect(count(1, 1) == 0 && count(1, 2) == 10)
-        open(2, 1, 15, at: .seconds(3))
-        open(3, 1, 15, at: .seconds(4))
-        #expect(count(1, 2) == 0 && count(2, 1) == 15 && count(3, 1) == 15)
-        #expect(filters.entryCount == 30)
-    }
-
-    @Test func `scopes whose clients are gone make room, but not those with copies to come`() {
-        var filters = ReplayFilters(scopeLimit: 2)
-        let now = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
-        func scope(_ host: UInt8) -> ReplayScope { ReplayScope(identity: 1, address: [10, 0, 0, host]) }
-        for host in UInt8(1)...4 {
-            filters.opened(scope(host))
-            filters.with(scope(host), now: now) { _ in }
-        }
-        filters.with(scope(1), now: now) { filter in
-            let follower = Follower(
-                key: FilterScenario.key(1),
-                job: JobID(rawValue: 1),
-                fate: .accepted,
-                isConstant: false
-            )
-            filter.open(
-                EpisodeID(connection: ConnectionID(1), sequence: 0),
-                .rejection,
-                followers: [follower],
-                now: now
-            )
-        }
-        #expect(filters.closed(scope(1)).isEmpty && filters.closed(scope(2)).isEmpty)
-        // An answer for a client that is gone makes its filter anew.
-        filters.with(scope(5), now: now) { _ in }
-        filters.opened(scope(2))
-        #expect(filters.closed(scope(3)) == [scope(5)])
-        #expect(filters.count == 4)
-        #expect(filters.with(scope(1), now: now) { $0.entryCount } == 1)
     }
 
     @Test func `one host has one scope, whatever its address within the network`() {

@@ -15,7 +15,7 @@ import Testing
     ) -> EpisodeID {
         let episode = scenario.tell(connection, names, named: 9, drains: true)
         scenario.wait(.seconds(1))
-        scenario.filter.drained(episode, now: scenario.now)
+        scenario.drained(episode)
         return episode
     }
 
@@ -64,7 +64,7 @@ import Testing
         for name in 10..<15 as Range<UInt64> {
             scenario.push(name, on: 1, draining: episode, identifier: UInt32(name))
         }
-        scenario.filter.drained(episode, now: scenario.now)
+        scenario.drained(episode)
         for name in 15..<20 as Range<UInt64> {
             #expect(scenario.push(name, on: 1, draining: episode, identifier: UInt32(name)) != .forward)
         }
@@ -98,7 +98,7 @@ import Testing
         for name in 10..<12 as Range<UInt64> {
             scenario.push(name, on: 1, draining: episode, identifier: UInt32(name))
         }
-        scenario.filter.drained(episode, now: scenario.now)
+        scenario.drained(episode)
         for name in [12, 1009] as [UInt64] {
             #expect(scenario.push(name, on: 1, draining: episode, identifier: UInt32(name)) != .forward, "\(name)")
         }
@@ -206,7 +206,7 @@ import Testing
                 }
                 scenario.wait(.seconds(1))
             }
-            #expect(scenario.filter.takeEnded().map(\.episode) == [episode])
+            #expect(scenario.takeEnded().map(\.episode) == [episode])
             #expect(scenario.filter.entryCount == 0)
         }
     }

@@ -170,7 +170,7 @@ import Testing
             )
         }
         let episode = EpisodeID(connection: ConnectionID(1 << 32), sequence: 0)
-        scenario.filter.open(episode, .crash, followers: followers, now: scenario.now)
+        scenario.open(episode, .crash, followers)
         let connection = scenario.connect()
         // Re-sent notifications come first. After three others, the rest is new.
         scenario.pushAll(50..<60, on: connection)
@@ -231,8 +231,9 @@ import Testing
                     isConstant: false
                 )
             }
-            scenario.filter.open(other, .rejection, followers: followers, now: scenario.now)
-            scenario.filter.drained(other, now: scenario.now)
+            var effects: [Effect] = []
+            scenario.filter.open(other, .rejection, followers: followers, now: scenario.now, effects: &effects)
+            scenario.filter.drained(other, now: scenario.now, effects: &effects)
         }
         #expect(scenario.filter.standing(now: scenario.now).isAmplified)
         let connection = scenario.connect()

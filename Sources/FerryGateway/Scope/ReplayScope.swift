@@ -1,5 +1,5 @@
 /// The clients that share one replay filter: one identity, from one source address.
-package struct ReplayScope: Hashable, Sendable {
+struct ReplayScope: Hashable, Sendable {
     private enum Address: Hashable, Sendable {
         /// The filter is for the identity alone.
         case any
@@ -9,12 +9,12 @@ package struct ReplayScope: Hashable, Sendable {
     }
 
     /// The number of the identity in the owner's configuration.
-    package let identity: Int
+    let identity: Int
     private let address: Address
 
     /// - Parameter address: four or sixteen bytes in network order; anything else: the identity alone. An IPv4 address
     ///   in IPv6 form counts as IPv4.
-    package init(identity: Int, address: [UInt8]) {
+    init(identity: Int, address: [UInt8]) {
         let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
         self.identity = identity
         self.address =
@@ -27,7 +27,7 @@ package struct ReplayScope: Hashable, Sendable {
     }
 
     /// The bytes that make the same scope again.
-    package var addressBytes: [UInt8] {
+    var addressBytes: [UInt8] {
         switch self.address {
         case .any: []
         case .host(let number): withUnsafeBytes(of: number.bigEndian) { Array($0) }

@@ -1,0 +1,52 @@
+internal import FerryBinary
+internal import FerryCore
+
+/// One thing that an input of a client causes outside of its ``GatewayScope``.
+///
+/// A rejection has five shapes on its way from APNs to an old client. Each is made where the next question is answered:
+///
+/// ```
+///   Rejection           what APNs said
+///   Answer.refused      what the gateway does with it
+///   JobFate.rejected    what each connection and each copy gets that waits for it
+///   Ledger.Rejection    the one notification that a connection may name
+///   ErrorResponse       the six bytes
+/// ```
+///
+/// A rejection that no six bytes will tell ends as ``deferRejection(of:)``.
+enum Effect: Hashable, Sendable {
+    // For the socket.
+
+    /// Write these six bytes. Continue to read.
+    case tell(ConnectionID, ErrorResponse)
+    /// Close the output. Continue to read.
+    case closeOutput(ConnectionID)
+    /// Close the connection. No more inputs come from it.
+    case close(ConnectionID, isJournalled: Bool)
+    /// Read, or stop reading.
+    case read(ConnectionID, Bool)
+
+    // For the lists.
+
+    /// No error response will tell the rejection: the next push to the token may. Nil: the notification had no job.
+    case deferRejection(of: JobID?)
+    /// The client counts the notification as accepted, because it took too long.
+    case release(JobID)
+    /// A faulty notification was read.
+    ///
+    /// - Parameter mayHear: whether an error response may tell the client something.
+    case refuse(NotificationRefusal, mayHear: Bool)
+    /// What was read is no notification.
+    case report(NotificationViolation)
+
+    // For the journal.
+
+    /// Note that this episode begins, and call ``GatewayScope/durable(_:_:_:)`` when the store has it.
+    case begin(EpisodeID, named: JobID?)
+    /// The error response that begins this episode was given up.
+    case giveUp(EpisodeID)
+    /// The episode is over. If it is unheard, the rejection that began it was not told.
+    case end(EpisodeID, isUnheard: Bool, named: JobID?)
+    /// The class or a habit of the client changed.
+    case learn
+}

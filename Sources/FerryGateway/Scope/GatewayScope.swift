@@ -1,0 +1,368 @@
+internal import BasicContainers
+internal import FerryCore
+internal import FerryMachine
+internal import HeapModule
+internal import NIOCore
+
+/// The connections of one client from one address, and the replay filter that they share.
+///
+/// ```
+///   bytes ──▶ GatewayConnection ──▶ ReplayFilter ──▶ admit
+///                    ▲                   ▲             │
+///                    └──── error ────────┴── result ───┘
+/// ```
+///
+/// An input appends what it causes to the caller's list of effects. Inputs of one turn stand between ``begin(now:)`` and
+/// ``end(_:_:)``.
+struct GatewayScope: ~Copyable {
+    /// What an input has to know.
+    struct Surroundings {
+        var now: Moment
+        /// The room for what is unresolved.
+        var spool: GatewayConnection.Spool
+    }
+
+    /// The time of a connection. One that is too early does no harm, so that most inputs set none.
+    private struct Timer: Comparable {
+        var at: NIODeadline
+        var connection: ConnectionID
+
+        static func < (left: Timer, right: Timer) -> Bool { left.at < right.at }
+    }
+
+    let key: ReplayScope
+    private(set) var filter: ReplayFilter
+    private var connections = ScopeConnections()
+    /// Whether a journal notes the beginnings of episodes.
+    private let isStored: Bool
+    private var timers = Heap<Timer>()
+    /// The connections that had an input in this turn.
+    private var touched: [ConnectionID] = []
+    /// The connections whose only notification was rejected, while no trait of the client is known.
+    private var undecided: Set<ConnectionID> = []
+    /// The class and the habits at the beginning of the turn.
+    private var known: (ReplayClass, SendingHabits) = (.unknown, SendingHabits())
+    /// When to call ``timePassed(_:_:)``; nil: only inputs change anything.
+    private(set) var nextDeadline: NIODeadline?
+
+    init(_ key: ReplayScope, _ filter: ReplayFilter, isStored: Bool) {
+        self.key = key
+        self.filter = filter
+        self.isStored = isStored
+    }
+
+    /// Whether a connection is open.
+    var isOpen: Bool { !self.connections.all.isEmpty }
+
+    func standing(now: Moment) -> ReplayFilter.Standing { self.filter.standing(now: now.monotonic) }
+
+    /// The job of a notification that its connection keeps.
+    func job(of reader: Job.Reader) -> JobID? {
+        guard let index = self.connections.index(of: reader.connection) else { return nil }
+        return self.connections.all[index].connection.job(of: reader.sequence)
+    }
+
+    // MARK: The turn
+
+    mutating func begin(now: Moment) {
+        self.filter.today = SendingHabits.day(now.epochSeconds)
+        self.known = (self.filter.replayClass, self.filter.habits)
+    }
+
+    mutating func end(_ around: Surroundings, _ effects: inout [Effect]) {
+        let (replayClass, habits) = self.known
+        if self.filter.habits != habits { self.lookAgain(around, &effects) }
+        if self.filter.replayClass != replayClass { self.filter.classShownAt = around.now.epochSeconds }
+        if self.filter.replayClass != replayClass || self.filter.habits != habits { effects.append(.learn) }
+        self.setTimers(self.standing(now: around.now))
+        self.nextDeadline = [self.timers.min?.at, self.filter.nextDeadline].compactMap(\.self).min()
+    }
+
+    /// Passes on the first trait of a client to its connections that wait for it.
+    private mutating func lookAgain(_ around: Surroundings, _ effects: inout [Effect]) {
+        guard !self.undecided.isEmpty else { return }
+        let waiting = self.undecided.sorted { $0.rawValue < $1.rawValue }
+        self.undecided = []
+        for id in waiting {
+            self.step(id, around, &effects) { $0.timePassed(now: $1, standing: $2, effects: &$3) }
+        }
+    }
+
+    private mutating func setTimers(_ standing: ReplayFilter.Standing) {
+        for id in self.touched {
+            guard let index = self.connections.index(of: id) else { continue }
+            self.connections.all[index].isTouched = false
+            guard let at = self.connections.all[index].connection.nextDeadline(standing: standing),
+                at < self.connections.all[index].timer
+            else { continue }
+            self.connections.all[index].timer = at
+            self.timers.insert(Timer(at: at, connection: id))
+        }
+        self.touched.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: Inputs
+
+    mutating func opened(_ connection: consuming GatewayConnection) { self.connections.append(connection) }
+
+    mutating func sampled(_ id: ConnectionID, roundTrip: TimeAmount) {
+        guard let index = self.connections.index(of: id) else { return }
+        self.connections.all[index].connection.sampled(roundTrip: roundTrip)
+    }
+
+    /// Takes bytes of a client.
+    ///
+    /// - Parameter admit: judges a notification with the filter. The span is valid during the call.
+    mutating func received(
+        _ id: ConnectionID,
+        _ bytes: consuming ByteBuffer,
+        _ around: Surroundings,
+        _ effects: inout [Effect],
+        admit: (
+            GatewayConnection.Offer, Span<UInt8>, inout ReplayFilter, inout [Effect]
+        ) -> GatewayConnection.Admitted
+    ) {
+        guard let index = self.connections.index(of: id) else { return }
+        let start = effects.count
+        let standing = self.standing(now: around.now)
+        let action = Self.received(
+            &self.connections.all[index],
+            &self.filter,
+            bytes,
+            around,
+            standing,
+            &effects,
+            admit: admit
+        )
+        self.perform(action, index, around, &effects)
+        self.tellRefusals(from: start, around, &effects)
+    }
+
+    /// Notes whether the client may hear of the faulty notifications that were read: the same input may have shown it.
+    private func tellRefusals(from start: Int, _ around: Surroundings, _ effects: inout [Effect]) {
+        for index in effects.indices.dropFirst(start) {
+            guard case .refuse(let refusal, _) = effects[index] else { continue }
+            effects[index] = .refuse(refusal, mayHear: self.standing(now: around.now).mayHear)
+        }
+    }
+
+    private static func received(
+        _ entry: inout ScopeConnections.Entry,
+        _ filter: inout ReplayFilter,
+        _ bytes: consuming ByteBuffer,
+        _ around: Surroundings,
+        _ standing: ReplayFilter.Standing,
+        _ effects: inout [Effect],
+        admit: (
+            GatewayConnection.Offer, Span<UInt8>, inout ReplayFilter, inout [Effect]
+        ) -> GatewayConnection.Admitted
+    ) -> GatewayConnection.Action {
+        entry.connection.spool = around.spool
+        var isJournalled = false
+        let action = entry.connection.received(
+            bytes,
+            now: around.now.monotonic,
+            standing: standing,
+            effects: &effects
+        ) { offer, span, effects in
+            let admitted = admit(offer, span, &filter, &effects)
+            isJournalled = isJournalled || admitted.isJournalled
+            return admitted
+        }
+        if isJournalled { entry.isJournalled = true }
+        return action
+    }
+
+    /// Notes the end of input, or a reset.
+    mutating func inputEnded(_ id: ConnectionID, _ around: Surroundings, _ effects: inout [Effect]) {
+        self.step(id, around, &effects) { connection, now, _, effects in
+            connection.inputEnded(now: now, effects: &effects)
+        }
+    }
+
+    /// Ends a connection: with status 10 where that is safe.
+    mutating func shutDown(_ id: ConnectionID, _ around: Surroundings, _ effects: inout [Effect]) {
+        self.step(id, around, &effects) { $0.shutDown(now: $1, standing: $2, effects: &$3) }
+    }
+
+    /// Passes the result of a job to a notification that waits for it.
+    ///
+    /// - Parameter standing: that of the client.
+    /// - Returns: whether its connection tells or defers a rejection. If not, the connection is closed, or the notification
+    ///   is a follower: the replay filter answers for it.
+    mutating func settled(
+        _ reader: Job.Reader,
+        _ job: JobID,
+        _ fate: JobFate,
+        _ standing: ReplayFilter.Standing,
+        _ around: Surroundings,
+        _ effects: inout [Effect]
+    ) -> Bool {
+        guard let index = self.connections.index(of: reader.connection) else { return false }
+        let isHeard = self.connections.all[index].connection.answers(for: reader.sequence)
+        self.connections.all[index].connection.spool = around.spool
+        let action = self.connections.all[index].connection.settled(
+            reader.sequence,
+            job,
+            fate,
+            now: around.now.monotonic,
+            standing: standing,
+            effects: &effects
+        )
+        self.perform(action, index, around, &effects)
+        return isHeard
+    }
+
+    /// Notes the result of a job, for the copies that will come. Returns false if no copy will tell its rejection.
+    mutating func settled(_ job: JobID, _ fate: JobFate) -> Bool { self.filter.settled(job, fate) }
+
+    /// Counts a notification as accepted before its time has come.
+    mutating func release(_ reader: Job.Reader, _ around: Surroundings, _ effects: inout [Effect]) {
+        self.step(reader.connection, around, &effects) {
+            $0.release(reader.sequence, now: $1, standing: $2, effects: &$3)
+        }
+    }
+
+    /// Notes that the store has the episode. The connection may have given it up meanwhile.
+    mutating func durable(_ episode: EpisodeID, _ around: Surroundings, _ effects: inout [Effect]) {
+        self.step(episode.connection, around, &effects) {
+            $0.durable(episode, now: $1, standing: $2, effects: &$3)
+        }
+    }
+
+    /// Lets a connection see that the store has come back, or is given up.
+    mutating func look(_ id: ConnectionID, _ around: Surroundings, _ effects: inout [Effect]) {
+        self.step(id, around, &effects) { $0.timePassed(now: $1, standing: $2, effects: &$3) }
+    }
+
+    /// Does everything that is due. A call that is too early does no harm.
+    mutating func timePassed(_ around: Surroundings, _ effects: inout [Effect]) {
+        self.filter.timePassed(now: around.now.monotonic, effects: &effects)
+        while let timer = self.timers.min, timer.at <= around.now.monotonic {
+            self.timers.removeMin()
+            guard let index = self.connections.index(of: timer.connection) else { continue }
+            self.connections.all[index].timer = .distantFuture
+            self.step(timer.connection, around, &effects) { $0.timePassed(now: $1, standing: $2, effects: &$3) }
+        }
+    }
+
+    /// Ends the oldest episode, to make room.
+    mutating func evictEpisode(_ effects: inout [Effect]) { self.filter.evictEpisode(&effects) }
+
+    // MARK: An earlier process
+
+    mutating func restore(_ habits: SendingHabits, _ replayClass: ReplayClass, shownAt: UInt32) {
+        self.filter.restore(habits, replayClass, shownAt: shownAt)
+        // The store has it already.
+        self.known = (self.filter.replayClass, self.filter.habits)
+    }
+
+    mutating func restore(
+        _ episode: EpisodeID,
+        _ kind: EpisodeKind,
+        _ followers: [Follower],
+        now: Moment,
+        _ effects: inout [Effect]
+    ) {
+        self.filter.open(episode, kind, followers: followers, now: now.monotonic, effects: &effects)
+    }
+
+    // MARK: Actions
+
+    private mutating func step(
+        _ id: ConnectionID,
+        _ around: Surroundings,
+        _ effects: inout [Effect],
+        _ body: (
+            inout GatewayConnection, NIODeadline, ReplayFilter.Standing, inout [Effect]
+        ) -> GatewayConnection.Action
+    ) {
+        guard let index = self.connections.index(of: id) else { return }
+        self.connections.all[index].connection.spool = around.spool
+        let (now, standing) = (around.now.monotonic, self.standing(now: around.now))
+        let action = body(&self.connections.all[index].connection, now, standing, &effects)
+        self.perform(action, index, around, &effects)
+    }
+
+    /// Passes on what the connection has shown of its client.
+    private static func note(_ entry: inout ScopeConnections.Entry, _ filter: inout ReplayFilter) {
+        filter.note(entry.connection)
+    }
+
+    /// Does the action of a connection.
+    private mutating func perform(
+        _ action: GatewayConnection.Action,
+        _ index: Int,
+        _ around: Surroundings,
+        _ effects: inout [Effect]
+    ) {
+        let id = self.connections.all[index].connection.id
+        let now = around.now.monotonic
+        Self.note(&self.connections.all[index], &self.filter)
+        var isClosed = false
+        switch action {
+        case .none:
+            break
+        case .journal(let episode):
+            guard self.isStored else { return self.durable(episode, around, &effects) }
+            self.giveUpJournalled(index, &effects)
+            effects.append(.begin(episode, named: self.connections.all[index].connection.job(of: episode.sequence)))
+            self.connections.all[index].isJournalled = true
+            self.connections.all[index].journalled = episode
+        case .tell(let telling):
+            self.tell(telling, index, now: now, &effects)
+        case .closeOutput:
+            effects.append(.closeOutput(id))
+        case .drained(let episode):
+            self.filter.drained(episode, now: now, effects: &effects)
+        case .close(let episode):
+            if let episode { self.filter.drained(episode, now: now, effects: &effects) }
+            self.filter.closed(id, now: now, effects: &effects)
+            self.undecided.remove(id)
+            isClosed = true
+            effects.append(.close(id, isJournalled: self.connections.all[index].isJournalled))
+        }
+        if self.connections.all[index].connection.waitingEpisode != self.connections.all[index].journalled {
+            self.giveUpJournalled(index, &effects)
+        }
+        guard !isClosed else { return self.connections.remove(at: index) }
+        if self.connections.all[index].connection.waitsAlone, self.standing(now: around.now).mayBeSingle {
+            self.undecided.insert(id)
+        }
+        let isReading = self.connections.all[index].connection.isReading
+        if self.connections.all[index].isReading != isReading {
+            self.connections.all[index].isReading = isReading
+            self.filter.reads(id, isReading, now: now)
+            effects.append(.read(id, isReading))
+        }
+        guard !self.connections.all[index].isTouched else { return }
+        self.connections.all[index].isTouched = true
+        self.touched.append(id)
+    }
+
+    private mutating func tell(_ telling: Telling, _ index: Int, now: NIODeadline, _ effects: inout [Effect]) {
+        self.filter.open(
+            telling.episode,
+            telling.kind,
+            named: telling.named,
+            namedJob: telling.job,
+            roundTrip: telling.roundTrip,
+            followers: telling.followers,
+            now: now,
+            effects: &effects
+        )
+        self.connections.all[index].journalled = nil
+        // A client that never sends again has no episodes.
+        if self.filter.replayClass == .never {
+            effects.append(.end(telling.episode, isUnheard: false, named: nil))
+        }
+        effects.append(.tell(self.connections.all[index].connection.id, telling.response))
+    }
+
+    /// Notes that an error response was given up whose episode the journal has.
+    private mutating func giveUpJournalled(_ index: Int, _ effects: inout [Effect]) {
+        guard let journalled = self.connections.all[index].journalled else { return }
+        self.connections.all[index].journalled = nil
+        effects.append(.giveUp(journalled))
+    }
+}

@@ -1,0 +1,47 @@
+internal import BasicContainers
+internal import FerryCore
+internal import NIOCore
+
+/// The open connections of a scope.
+struct ScopeConnections: ~Copyable {
+    struct Entry: ~Copyable {
+        var connection: GatewayConnection
+        /// Whether the owner was told to read.
+        var isReading = true
+        /// The earliest timer that is set for it.
+        var timer = NIODeadline.distantFuture
+        /// The episode that the journal has, and whose error response was not written so far.
+        var journalled: EpisodeID?
+        /// Whether the journal has a notification of it.
+        var isJournalled = false
+        /// Whether its timer is to be set again at the end of the turn.
+        var isTouched = false
+
+        init(_ connection: consuming GatewayConnection) { self.connection = connection }
+    }
+
+    /// In no order.
+    var all = UniqueArray<Entry>()
+    private var indices: [ConnectionID: Int] = [:]
+
+    /// The place of a connection until the next one is removed; nil: it is closed.
+    func index(of id: ConnectionID) -> Int? { self.indices[id] }
+
+    mutating func append(_ connection: consuming GatewayConnection) {
+        self.indices[connection.id] = self.all.count
+        self.all.append(Entry(connection))
+    }
+
+    /// Removes a connection. The last one takes its place.
+    mutating func remove(at index: Int) {
+        let last = self.all.count - 1
+        self.indices[self.all[index].connection.id] = nil
+        if index < last {
+            self.all.swapAt(index, last)
+            self.indices[self.all[index].connection.id] = index
+        }
+        _ = self.all.removeLast()
+        // A client that once had many connections would keep their memory for as long as its scope is known.
+        if last == 0 { self = ScopeConnections() }
+    }
+}
