@@ -13,23 +13,20 @@ import struct
 import sys
 import time
 
+from ferry_numbers import *  # They are names of this module, too.
+
 if sys.version_info < (2, 7) or (3, 0) <= sys.version_info < (3, 4):
     raise ImportError("ferry needs Python 2.7, or 3.4 or later.")
 
 __version__ = "0.1.0"
 
-ACCEPTED, REJECTED, EXPIRED, UNDELIVERED, UNCERTAIN = range(1, 6)
-CONFIRMED, PRESUMED = 1, 2
-CAUSE_CREDENTIALS, CAUSE_NO_CONNECTION = 5, 6
-READY_OUTCOMES, READY_EVENT, READY_ROOM, READY_SETTLED = 1, 2, 4, 8
-EINTR, EFORKED, ECLOSED, EOPTIONS, ETIME, EPEER = -3, -4, -5, -6, -8, -9
-
-PUSH_TYPES = dict((name, number) for number, name in enumerate(
-    ["alert", "background", "location", "voip", "complication", "fileprovider", "mdm", "liveactivity", "pushtotalk",
-     "widgets", "controls"], 1))
-_CAUSES = ["", "shut down", "cancelled", "evicted", "discarded by the gateway", "the credentials were refused",
-           "no connection", "released", "the deadline passed", "its position is unknown", "the peer closes",
-           "not repeated", "no answer", "reset"]
+_CAUSES = {
+    CAUSE_SHUT_DOWN: "shut down", CAUSE_CANCELLED: "cancelled", CAUSE_EVICTED: "evicted",
+    CAUSE_DISCARDED: "discarded by the gateway", CAUSE_CREDENTIALS: "the credentials were refused",
+    CAUSE_NO_CONNECTION: "no connection", CAUSE_RELEASED: "released", CAUSE_DEADLINE: "the deadline passed",
+    CAUSE_POSITION_UNKNOWN: "its position is unknown", CAUSE_PEER_CLOSES: "the peer closes",
+    CAUSE_NOT_REPEATED: "not repeated", CAUSE_NO_ANSWER: "no answer", CAUSE_RESET: "reset",
+}
 
 _HEADER = struct.Struct("<IQIBBBBHBB")
 _OUTCOME = struct.Struct("<QBBHHBBq16s")
@@ -144,7 +141,9 @@ def pack(notifications):
                 raise ValueError("A device token has 1 to 100 bytes, not %d." % len(token))
             if apns_id is not None and len(apns_id) != 16:
                 raise ValueError("An apns-id has 16 bytes, not %d." % len(apns_id))
-            flags = (expiration is not None) + 2 * (apns_id is not None)
+            flags = 0 if expiration is None else RECORD_EXPIRATION
+            if apns_id is not None:
+                flags |= RECORD_APNS_ID
             body = b"".join((token, payload, topic, collapse_id, apns_id or b""))
             add(header(24 + len(body), tag, expiration or 0, flags, priority, push_type, len(token), len(payload),
                        len(topic), len(collapse_id)))
@@ -186,12 +185,12 @@ class Outcome(tuple):
     @property
     def apns_id(self):
         """16 bytes, or None."""
-        return self[8] if self[6] & 1 else None
+        return self[8] if self[6] & OUTCOME_APNS_ID else None
 
     def __str__(self):
         if self.outcome == UNDELIVERED or self.outcome == UNCERTAIN:
             word = "not delivered" if self.outcome == UNDELIVERED else "uncertain"
-            return "%s: %s" % (word, _CAUSES[self.detail] if self.detail < len(_CAUSES) else "cause %d" % self.detail)
+            return "%s: %s" % (word, _CAUSES.get(self.detail, "cause %d" % self.detail))
         word = {ACCEPTED: "accepted", REJECTED: "rejected", EXPIRED: "expired"}.get(self.outcome, str(self.outcome))
         return "%s: %s" % (word, self.reason) if self._reason else word
 

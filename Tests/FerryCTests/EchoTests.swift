@@ -78,6 +78,7 @@ import Testing
         #expect(library.submit(records) == (Int64(bad.count) + 2, records.count))
         let outcomes = library.read().sorted { $0.tag < $1.tag }
         #expect(outcomes.map(\.tag) == Array(0..<9) + [100, 101])
+        #expect(outcomes.map(\.legacy) == [2, 5, 4, 7, 7, 0, 0, 0, 0, 0, 0])
         for (outcome, expected) in zip(outcomes, bad) {
             #expect(outcome.outcome == UInt8(FERRY_REJECTED) && outcome.detail == UInt8(FERRY_ORIGIN_FERRY))
             #expect(ferry_reason_text(UInt32(outcome.reason)).map { String(cString: $0) } == expected.reason)

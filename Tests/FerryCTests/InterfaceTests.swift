@@ -1,4 +1,5 @@
 import CFerry
+import FerryCore
 import Foundation
 import Testing
 
@@ -25,6 +26,21 @@ import Testing
         let defined = try self.header().matches(of: /#define (FERRY_\w+) \(?(-?\d+)\)?/)
             .map { "\($0.output.1) \($0.output.2)" }
         #expect(Set(defined) == (try self.lines("value")))
+    }
+
+    @Test func `each push type has its value, named as the type`() throws {
+        let listed = try self.lines("value").filter { $0.hasPrefix("FERRY_PUSH_") }
+            .map { $0.dropFirst("FERRY_PUSH_".count).replacing("_", with: "").lowercased() }
+        #expect(Set(listed) == Set(PushType.allCases.map { "\($0.rawValue) \($0.code)" }))
+    }
+
+    @Test func `reasons have the listed numbers`() throws {
+        let listed = try self.lines("reason")
+        let known = Reason.table.map { row in
+            "\(row.number) \(ferry_reason_text(UInt32(row.number)).map { String(cString: $0) } ?? "")"
+        }
+        #expect(Set(known) == listed)
+        #expect(Set(Reason.table.map { "\($0.number) \($0.reason)" }) == listed)
     }
 
     @Test func `structures have the listed sizes and offsets`() throws {

@@ -17,6 +17,8 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "numbers.h"
+
 #ifndef __GLIBC__
 #error "ferry needs a system with glibc. Systems with musl, such as Alpine, are not served."
 #endif
@@ -316,7 +318,7 @@ static napi_value js_open(napi_env env, napi_callback_info info) {
     napi_get_value_bool(env, values[2], &is_feedback);
     opened = (is_feedback ? ferry.feedback_open : ferry.open)((const char *)json, size, message, sizeof message);
     if (opened < 0) {
-        const char *code = opened == -6 ? "FERRY_EOPTIONS" : "FERRY_ESYSTEM";
+        const char *code = opened == FERRY_EOPTIONS ? "FERRY_EOPTIONS" : "FERRY_ESYSTEM";
         return throw(env, code, *message ? message : ferry.error_text(opened));
     }
     h = calloc(1, sizeof *h);
@@ -364,7 +366,7 @@ static napi_value js_submit(napi_env env, napi_callback_info info) {
     size_t size;
     uint8_t *records = bytes(env, values[1], &size);
     int64_t length = integer(env, values[2]);
-    if (length < 0 || (uint64_t)length > size) return number(env, -2);
+    if (length < 0 || (uint64_t)length > size) return number(env, FERRY_EINVAL);
     return number(env, ferry.submit(number_of(h), records, (size_t)length, NULL));
 }
 
@@ -377,7 +379,7 @@ static napi_value js_submit_to(napi_env env, napi_callback_info info) {
     uint8_t *record = bytes(env, values[1], &size);
     int64_t length = integer(env, values[2]), one = integer(env, values[3]), count = integer(env, values[4]);
     if (length < 0 || (uint64_t)length > size || one <= 0 || count < 0 || count > ((int64_t)size - length) / one) {
-        return number(env, -2);
+        return number(env, FERRY_EINVAL);
     }
     return number(env, ferry.submit_to(number_of(h), record, (size_t)length, record + length, (size_t)one,
         (size_t)count, (uint64_t)integer(env, values[5])));
@@ -390,7 +392,7 @@ static napi_value js_read(napi_env env, napi_callback_info info) {
     size_t size;
     uint8_t *outcomes = bytes(env, values[1], &size);
     int64_t one = integer(env, values[2]);
-    return number(env, one <= 0 ? -2 : ferry.read(number_of(h), outcomes, (size_t)one, size / (size_t)one));
+    return number(env, one <= 0 ? FERRY_EINVAL : ferry.read(number_of(h), outcomes, (size_t)one, size / (size_t)one));
 }
 
 /* readRun(object, buffer, size of one, capacity): how many tags were copied behind one outcome */
@@ -400,7 +402,7 @@ static napi_value js_read_run(napi_env env, napi_callback_info info) {
     size_t size;
     uint8_t *outcome = bytes(env, values[1], &size);
     int64_t one = integer(env, values[2]), capacity = integer(env, values[3]);
-    if (one < 0 || one % 8 || capacity < 0 || (size_t)(one + 8 * capacity) > size) return number(env, -2);
+    if (one < 0 || one % 8 || capacity < 0 || (size_t)(one + 8 * capacity) > size) return number(env, FERRY_EINVAL);
     return number(env, ferry.read_run(number_of(h), outcome, (size_t)one, (uint64_t *)(outcome + one), (size_t)capacity));
 }
 

@@ -2,18 +2,11 @@
 
 // Notifications to APNs through libferry. README.md has a first program, and Docs/begin/c.md the options.
 
-const READY = { OUTCOMES: 1, EVENT: 2, ROOM: 4, SETTLED: 8 };
-const PUSH_TYPES = ["", "alert", "background", "location", "voip", "complication", "fileprovider", "mdm",
-  "liveactivity", "pushtotalk", "widgets", "controls"];
-const OUTCOMES = ["", "accepted", "rejected", "expired", "undelivered", "uncertain"];
-const CAUSES = ["", "shutDown", "cancelled", "evicted", "discarded", "credentials", "noConnection", "released",
-  "deadline", "positionUnknown", "peerCloses", "notRepeated", "noAnswer", "reset"];
-const DETAILS = [[], ["", "confirmed", "presumed"], ["", "gateway", "apns", "ferry", "inferred"], [], CAUSES, CAUSES];
+const { EINTR, ECLOSED, ETIME, READY, PUSH_TYPES, OUTCOMES, ACCEPTANCES, ORIGINS, CAUSES, ERRORS, OUTCOME_APNS_ID,
+  RECORD_EXPIRATION, RECORD_APNS_ID } = require("./numbers");
+const DETAILS = { accepted: ACCEPTANCES, rejected: ORIGINS, undelivered: CAUSES, uncertain: CAUSES };
 const COUNTS = ["taken", "unsettled", "unread", "confirmed", "presumed", "rejected", "expired", "undelivered",
   "uncertain", "contradicted", "resent"];
-const ERRORS = ["", "FERRY_EHANDLE", "FERRY_EINVAL", "FERRY_EINTR", "FERRY_EFORKED", "FERRY_ECLOSED", "FERRY_EOPTIONS",
-  "FERRY_ESYSTEM", "FERRY_ETIME", "FERRY_EPEER"];
-const EINTR = -3, ECLOSED = -5, ETIME = -8;
 
 // The addon's calls that wait on a thread of Node's pool, and its ways to watch a handle.
 const CLOSE = 0, DRAIN = 1, FLUSH = 2, FEEDBACK_READ = 3;
@@ -99,7 +92,7 @@ class Records {
     const type = PUSH_TYPES.indexOf(pushType);
     if (type < 0) throw new RangeError(`The pushType is not one of ${PUSH_TYPES.slice(1).join(", ")}.`);
     if (!Number.isSafeInteger(tag) || tag < 0) throw new RangeError("The tag is no whole number from 0 to 2^53 - 1.");
-    const flags = (expiration === null ? 0 : 1) | (apnsId ? 2 : 0);
+    const flags = (expiration === null ? 0 : RECORD_EXPIRATION) | (apnsId ? RECORD_APNS_ID : 0);
     const { view } = this;
     view.setUint32(start, at - start, true);
     view.setUint32(start + 4, tag % 4294967296, true);
@@ -138,13 +131,13 @@ class Outcome {
     const time = view.getUint32(at + 16, true) + view.getInt32(at + 20, true) * 4294967296;
     this.tag = view.getUint32(at, true) + view.getUint32(at + 4, true) * 4294967296;
     this.outcome = OUTCOMES[outcome] || "";
-    this.detail = (DETAILS[outcome] || [])[view.getUint8(at + 9)] || "";
+    this.detail = (DETAILS[this.outcome] || [])[view.getUint8(at + 9)] || "";
     this.status = view.getUint16(at + 10, true);
     const reason = view.getUint16(at + 12, true);
     this.reason = reason === 0 ? "" : native.text(reason, true);
     this.legacy = view.getUint8(at + 14);
     this.timestamp = time === 0 ? null : time; // when the device was gone, in milliseconds since 1970
-    this.#id = view.getUint8(at + 15) & 1 ? bytes.subarray(at + 24, at + 40) : null;
+    this.#id = view.getUint8(at + 15) & OUTCOME_APNS_ID ? bytes.subarray(at + 24, at + 40) : null;
   }
 
   /** The name of the notification at APNs, or null. */

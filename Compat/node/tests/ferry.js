@@ -292,7 +292,8 @@ test("a missing library, an old one and a missing addon are one sentence each", 
   assert(missing.errors.includes("Install it, or set FERRY_LIBRARY to its libferry.so.0."), missing.errors);
   const old = await run('require("ferry")', { FERRY_LIBRARY: "libm.so.6" });
   assert(old.errors.includes("libm.so.6 has no ferry_version: it is of an older version"), old.errors);
-  const code = fs.readFileSync(require.resolve("../ferry"), "utf8");
+  const code = fs.readFileSync(require.resolve("../ferry"), "utf8")
+    .replace("./numbers", require.resolve("../ferry/numbers"));
   const unbuilt = await run(code);
   assert(unbuilt.errors.includes("The addon of ferry is not built"), unbuilt.errors);
 });

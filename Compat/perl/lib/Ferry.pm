@@ -7,6 +7,7 @@ use warnings;
 use Carp qw(croak);
 use Config;
 use Exporter qw(import);
+use Ferry::Numbers;
 use FFI::Platypus 1.00;
 use FFI::Platypus::DL qw(dlopen dlerror RTLD_PLATYPUS_DEFAULT);
 use JSON::PP ();
@@ -17,31 +18,12 @@ use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 our $VERSION = '0.1.0';
 our @CARP_NOT = qw(Ferry::Feedback Ferry::DropIn);
 
-# The numbers of ferry.h, under its names.
-my %NUMBER;
-
 BEGIN {
-    %NUMBER = (
-        FERRY_EHANDLE => -1, FERRY_EINVAL => -2, FERRY_EINTR => -3, FERRY_EFORKED => -4, FERRY_ECLOSED => -5,
-        FERRY_EOPTIONS => -6, FERRY_ESYSTEM => -7, FERRY_ETIME => -8, FERRY_EPEER => -9,
-        FERRY_PUSH_ALERT => 1, FERRY_PUSH_BACKGROUND => 2, FERRY_PUSH_LOCATION => 3, FERRY_PUSH_VOIP => 4,
-        FERRY_PUSH_COMPLICATION => 5, FERRY_PUSH_FILE_PROVIDER => 6, FERRY_PUSH_MDM => 7, FERRY_PUSH_LIVE_ACTIVITY => 8,
-        FERRY_PUSH_PUSH_TO_TALK => 9, FERRY_PUSH_WIDGETS => 10, FERRY_PUSH_CONTROLS => 11,
-        FERRY_ACCEPTED => 1, FERRY_REJECTED => 2, FERRY_EXPIRED => 3, FERRY_UNDELIVERED => 4, FERRY_UNCERTAIN => 5,
-        FERRY_CONFIRMED => 1, FERRY_PRESUMED => 2,
-        FERRY_ORIGIN_GATEWAY => 1, FERRY_ORIGIN_APNS => 2, FERRY_ORIGIN_FERRY => 3, FERRY_ORIGIN_INFERRED => 4,
-        FERRY_CAUSE_SHUT_DOWN => 1, FERRY_CAUSE_CANCELLED => 2, FERRY_CAUSE_EVICTED => 3, FERRY_CAUSE_DISCARDED => 4,
-        FERRY_CAUSE_CREDENTIALS => 5, FERRY_CAUSE_NO_CONNECTION => 6, FERRY_CAUSE_RELEASED => 7,
-        FERRY_CAUSE_DEADLINE => 8,
-        FERRY_CAUSE_POSITION_UNKNOWN => 9, FERRY_CAUSE_PEER_CLOSES => 10, FERRY_CAUSE_NOT_REPEATED => 11,
-        FERRY_CAUSE_NO_ANSWER => 12, FERRY_CAUSE_RESET => 13, FERRY_CAUSE_OTHER => 255,
-        FERRY_READY_OUTCOMES => 1, FERRY_READY_EVENT => 2, FERRY_READY_ROOM => 4, FERRY_READY_SETTLED => 8,
-    );
     die "Ferry needs a Perl with 64-bit integers\n" if $Config{ivsize} < 8;
     die "Ferry needs Linux with glibc; musl (Alpine) is not served\n" unless $Config{gnulibc_version};
 }
-use constant \%NUMBER;
-our @EXPORT_OK = sort keys %NUMBER;
+use constant \%Ferry::Numbers::NUMBER;
+our @EXPORT_OK = sort keys %Ferry::Numbers::NUMBER;
 our %EXPORT_TAGS = (constants => \@EXPORT_OK);
 
 # ---- The library ----
@@ -302,7 +284,8 @@ sub _long_fields {
     croak 'Ferry: a topic and a collapse_id have at most 255 bytes' if max(length $topic, length $collapse_id) > 255;
     croak 'Ferry: an apns_id has 16 bytes' if length $apns_id && length $apns_id != 16;
     croak 'Ferry: an expiration has 32 bits' if $expiration < 0 || $expiration > 0xFFFF_FFFF;
-    my $flags = (defined $notification->{expiration} ? 1 : 0) | (length $apns_id ? 2 : 0);
+    my $flags = (defined $notification->{expiration} ? FERRY_RECORD_EXPIRATION : 0)
+        | (length $apns_id ? FERRY_RECORD_APNS_ID : 0);
     my $bytes = join '', $token, $payload, $topic, $collapse_id, $apns_id;
     return (24 + length $bytes, $tag, $expiration, $flags, $priority, $type, length $token, length $payload,
         length $topic, length $collapse_id, $bytes);
@@ -367,7 +350,7 @@ sub reason {
 
 sub apns_id {
     my ($flags, @parts) = unpack 'x15 C x8 H8 H4 H4 H4 H12', ${ $_[0] };
-    return $flags & 1 ? join('-', @parts) : undef;
+    return $flags & Ferry::FERRY_OUTCOME_APNS_ID() ? join('-', @parts) : undef;
 }
 
 1;

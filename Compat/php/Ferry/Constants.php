@@ -1,5 +1,5 @@
 <?php
-// Made by generate from the header of libferry, which explains each number. Do not change it here.
+// Made by Compat/generate from the header of libferry, which explains each number. Do not change it here.
 
 namespace Ferry;
 

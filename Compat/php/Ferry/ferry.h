@@ -1,6 +1,6 @@
 #define FFI_SCOPE "ferry"
 #define FFI_LIB "libferry.so.0"
-/* Made by generate from the header of libferry. Do not change it here. */
+/* Made by Compat/generate from the header of libferry. Do not change it here. */
 typedef uint64_t ferry_t;
 typedef struct ferry_outcome {
     uint64_t tag;

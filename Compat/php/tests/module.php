@@ -14,7 +14,7 @@ test('The copies of the header are up to date', function () {
     if (!is_file(__DIR__ . '/../../../Sources/CFerry/include/ferry.h')) {
         throw new Skipped('the header is not here');
     }
-    (new Program(array(PHP_BINARY, __DIR__ . '/../generate', '--check')))->output();
+    (new Program(array(__DIR__ . '/../../generate', '--check')))->output();
 });
 
 test('Outcomes come back with the tags, in the form that the README shows', function () {

@@ -54,6 +54,10 @@ class Packing(unittest.TestCase):
             with self.assertRaises(TypeError):
                 ferry.pack([notification(**fields)])
 
+    def test_each_cause_has_words(self):
+        named = [getattr(ferry, name) for name in dir(ferry) if name.startswith("CAUSE_") and name != "CAUSE_OTHER"]
+        self.assertEqual(sorted(named), sorted(ferry._CAUSES))
+
     def test_the_longest_fields_pass(self):
         ferry.pack([notification(token=b"x" * 100, payload=b"x" * 65535, topic=b"x" * 255, collapse_id=b"x" * 255)])
 

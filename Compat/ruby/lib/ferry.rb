@@ -9,6 +9,7 @@ end
 require 'fiddle'
 require 'json'
 require 'rbconfig'
+require_relative 'ferry/numbers'
 
 module Ferry
   VERSION = '0.1.0'
@@ -27,16 +28,13 @@ module Ferry
   ClosedError = Class.new(Error)  # the provider was closed, or freed
   ForkedError = Class.new(Error)  # the provider belongs to the parent process
 
-  EINTR = -3
-  ETIME = -8
-  EPEER = -9
-  ERRORS = { -1 => ClosedError, -4 => ForkedError, -5 => ClosedError, -6 => OptionsError }.freeze
+  ERRORS = { EHANDLE => ClosedError, EFORKED => ForkedError, ECLOSED => ClosedError, EOPTIONS => OptionsError }.freeze
 
   # The bits that Provider#wait returns.
-  OUTCOMES = 1 # until Provider#read has returned them all
-  EVENT = 2    # until Provider#events has returned them all
-  ROOM = 4     # after Provider#submit took less than it got
-  SETTLED = 8  # everything has its outcome
+  OUTCOMES = READY_OUTCOMES # until Provider#read has returned them all
+  EVENT = READY_EVENT       # until Provider#events has returned them all
+  ROOM = READY_ROOM         # after Provider#submit took less than it got
+  SETTLED = READY_SETTLED   # everything has its outcome
 
   # The functions of ferry.h.
   module C
@@ -144,9 +142,6 @@ module Ferry
     end
   end
 
-  # Their places are the numbers of ferry.h.
-  PUSH_TYPES = %i[none alert background location voip complication fileprovider mdm liveactivity pushtotalk widgets
-                  controls].each_with_index.to_h.freeze
   HEX = '0-9a-fA-F'
 
   # Appends the record of one notification, as ferry.h describes it, to `records`. Raises if a part does not fit.
@@ -169,7 +164,8 @@ module Ferry
     topic_length = topic ? topic.bytesize : 0
     collapse_length = collapse_id ? collapse_id.bytesize : 0
     [24 + length + payload.bytesize + topic_length + collapse_length + (apns_id ? 16 : 0), tag,
-     expiration ? expiration.to_i.clamp(0, 0xFFFF_FFFF) : 0, (expiration ? 1 : 0) + (apns_id ? 2 : 0), priority, type,
+     expiration ? expiration.to_i.clamp(0, 0xFFFF_FFFF) : 0,
+     (expiration ? RECORD_EXPIRATION : 0) + (apns_id ? RECORD_APNS_ID : 0), priority, type,
      length, payload.bytesize, topic_length, collapse_length, token, payload, topic, collapse_id, apns_id]
       .pack('L<Q<L<CCCCS<CCH*a*a*a*H*', buffer: records)
   end
@@ -177,11 +173,10 @@ module Ferry
   # The outcome of one notification: the 40 bytes of ferry.h. Most programs look at a part of most outcomes.
   class Outcome
     SIZE = 40
-    NAMES = [nil, :accepted, :rejected, :expired, :undelivered, :uncertain].freeze
-    CAUSES = [nil, :shut_down, :cancelled, :evicted, :discarded, :credentials, :no_connection, :released, :deadline,
-              :position_unknown, :peer_closes, :not_repeated, :no_answer, :reset].freeze
-    ORIGINS = [nil, :gateway, :apns, :ferry, :inferred].freeze
-    DETAILS = [[], [nil, :confirmed, :presumed], ORIGINS, [nil], CAUSES, CAUSES].freeze
+    # By outcome.
+    DETAILS = NAMES.map do |name|
+      { accepted: ACCEPTANCES, rejected: ORIGINS, undelivered: CAUSES, uncertain: CAUSES }.fetch(name, [nil])
+    end.freeze
 
     def initialize(bytes)
       @bytes = bytes
@@ -197,7 +192,7 @@ module Ferry
     end
 
     def accepted?
-      @bytes.getbyte(8) == 1
+      @bytes.getbyte(8) == ACCEPTED
     end
 
     # How a notification was accepted, who rejected it, or why it was not delivered.
@@ -229,7 +224,7 @@ module Ferry
 
     # The identifier that APNs gave the notification; nil: none.
     def apns_id
-      @bytes.getbyte(15) & 1 == 1 ? @bytes.unpack('@24H8H4H4H4H12').join('-') : nil
+      @bytes.getbyte(15) & OUTCOME_APNS_ID != 0 ? @bytes.unpack('@24H8H4H4H4H12').join('-') : nil
     end
 
     def inspect

@@ -78,7 +78,7 @@ typedef struct ferry_outcome {
     uint8_t detail;        /* how, or why: by outcome, see below */
     uint16_t status;       /* of HTTP/2, or of the binary protocol; 0: none */
     uint16_t reason;       /* for ferry_reason_text(); 0: none */
-    uint8_t legacy;        /* what a gateway of the binary protocol would answer; 0: nothing */
+    uint8_t legacy;        /* what an old client is told: by its gateway, or by Ferry's; 0: nothing */
     uint8_t flags;         /* FERRY_OUTCOME_... */
     int64_t timestamp;     /* when the device was gone, in milliseconds of UNIX time; 0: none */
     uint8_t apns_id[16];   /* with FERRY_OUTCOME_APNS_ID */

@@ -52,24 +52,6 @@ extension ferry_outcome {
     }
 }
 
-extension Rejection {
-    /// The status with which a gateway of the binary protocol tells its client; 0: it accepts in silence, and tells the
-    /// feedback list or nobody.
-    ///
-    /// `Docs/commands/gateway.md` has the table and the reasons.
-    fileprivate var legacyStatus: UInt8 {
-        if self.origin == .gateway || self.origin == .inferred { return UInt8(clamping: self.status ?? 0) }
-        return switch self.reason {
-        case .badDeviceToken, .deviceTokenNotForTopic: 8
-        case .missingDeviceToken: 2
-        case .payloadEmpty: 4
-        case .invalidTokenSize: 5
-        case .payloadTooLarge, .badRequestPayload: 7
-        default: 0
-        }
-    }
-}
-
 extension Rejection.Origin {
     fileprivate var number: Int32 {
         switch self {

@@ -37,8 +37,8 @@ public struct MigrationReport: Sendable, Hashable {
         /// The number of notifications to devices that the peer calls dead: status 8 and BadDeviceToken, Unregistered and
         /// ExpiredToken (410), and ``feedback``. The two protocols tell it differently, so compare this number and not its parts.
         public var deadDevices: Int {
-            [Reason.badDeviceToken, .unregistered, .expiredToken].reduce(self.feedback) {
-                $0 + self.causes.rejected[$1, default: 0]
+            self.causes.rejected.reduce(self.feedback) { sum, cause in
+                cause.key == .badDeviceToken || cause.key.isOfGoneDevice ? sum + cause.value : sum
             }
         }
 

@@ -4,18 +4,6 @@ extension Reason {
     /// Source: Apple's table of error strings, and the status codes of the "Binary Provider API".
     public var explanation: String? { Self.explanations[self] }
 
-    /// Whether Ferry knows the reason. If not, it is the peer's own text: a metric must not have it as a dimension, because a
-    /// peer could make any number of series.
-    public var isKnown: Bool { Self.explanations[self] != nil }
-
-    /// Every reason that Ferry knows.
-    package static var known: [Reason] { Array(Self.explanations.keys) }
-
-    /// The reason as one of a closed set of values: `unknown` stands for all that Ferry does not know.
-    package func dimension(unknown: String) -> String {
-        self.isKnown ? self.rawValue : unknown
-    }
-
     private static let explanations: [Reason: String] = [
         .badCollapseID: "The collapse id is longer than 64 bytes.",
         .badDeviceToken: "The device token is invalid, or belongs to the other environment. Forget it if other device "

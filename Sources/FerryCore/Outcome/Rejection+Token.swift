@@ -24,15 +24,11 @@ extension Rejection {
     ///   - registration: when the device last registered; nil if unknown.
     public func tokenIsGone(confirmed: Int, registered registration: Date? = nil) -> Bool {
         guard self.origin == .apns || self.origin == .gateway else { return false }
-        switch self.reason {
-        case .unregistered, .expiredToken:
-            guard let timestamp, let registration else { return true }
-            return registration <= timestamp
-        case .badDeviceToken, .invalidTokenSize:
-            return confirmed > 0
-        default:
-            return false
+        guard self.reason.isOfGoneDevice else {
+            return confirmed > 0 && (self.reason == .badDeviceToken || self.reason == .invalidTokenSize)
         }
+        guard let timestamp, let registration else { return true }
+        return registration <= timestamp
     }
 }
 

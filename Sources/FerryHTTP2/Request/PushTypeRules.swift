@@ -60,31 +60,35 @@ package struct PushTypeTable: Sendable {
     /// - Parameter complicationSuffix: the suffix for complications. Sources disagree about it: Apple's page appends
     ///   `.complication` to the bundle ID. If that is refused, pass another suffix, or none.
     package init(complicationSuffix: TopicSuffix = TopicSuffix(".complication" as StaticString)) {
-        // A new type goes to the end: its place is its code.
-        self.all = [
-            // "If the notification requires immediate action from the user, set notification priority to 10; otherwise
-            // use 5" is advice only. Priority 1 is for notifications that must not wake the device, and these are
-            // alerts.
-            PushTypeRules(.alert, "alert"),
-            // "Always use priority 5. Using priority 10 is an error." Without the header APNs would assume 10.
-            PushTypeRules(.background, "background", priorities: [.powerAware], default: .powerAware),
-            // Apple's page offers it with token-based authentication only.
-            PushTypeRules(.location, "location", suffix: TopicSuffix(".location-query"), needsProviderToken: true),
-            PushTypeRules(.voip, "voip", suffix: TopicSuffix(".voip"), payloadLimit: PayloadLimit.voip),
-            PushTypeRules(.complication, "complication", suffix: complicationSuffix),
-            PushTypeRules(.fileprovider, "fileprovider", suffix: TopicSuffix(".pushkit.fileprovider")),
-            // The topic is the UID of the MDM push certificate in any form, and no bundle ID.
-            PushTypeRules(.mdm, "mdm"),
-            // "Starting and updating Live Activities with ActivityKit push notifications" names 5 and 10 only.
+        self.all = PushType.allCases.map { Self.rules(of: $0, complicationSuffix) }
+    }
+
+    private static func rules(of type: PushType, _ complicationSuffix: TopicSuffix) -> PushTypeRules {
+        switch type {
+        // "If the notification requires immediate action from the user, set notification priority to 10; otherwise
+        // use 5" is advice only. Priority 1 is for notifications that must not wake the device, and these are alerts.
+        case .alert: PushTypeRules(type, "alert")
+        // "Always use priority 5. Using priority 10 is an error." Without the header APNs would assume 10.
+        case .background: PushTypeRules(type, "background", priorities: [.powerAware], default: .powerAware)
+        // Apple's page offers it with token-based authentication only.
+        case .location:
+            PushTypeRules(type, "location", suffix: TopicSuffix(".location-query"), needsProviderToken: true)
+        case .voip: PushTypeRules(type, "voip", suffix: TopicSuffix(".voip"), payloadLimit: PayloadLimit.voip)
+        case .complication: PushTypeRules(type, "complication", suffix: complicationSuffix)
+        case .fileprovider: PushTypeRules(type, "fileprovider", suffix: TopicSuffix(".pushkit.fileprovider"))
+        // The topic is the UID of the MDM push certificate in any form, and no bundle ID.
+        case .mdm: PushTypeRules(type, "mdm")
+        // "Starting and updating Live Activities with ActivityKit push notifications" names 5 and 10 only.
+        case .liveactivity:
             PushTypeRules(
-                .liveactivity,
+                type,
                 "liveactivity",
                 suffix: TopicSuffix(".push-type.liveactivity"),
                 priorities: [.immediate, .powerAware]
-            ),
-            PushTypeRules(.pushtotalk, "pushtotalk", suffix: TopicSuffix(".voip-ptt")),
-            PushTypeRules(.widgets, "widgets", suffix: TopicSuffix(".push-type.widgets")),
-            PushTypeRules(.controls, "controls", suffix: TopicSuffix(".push-type.controls")),
-        ]
+            )
+        case .pushtotalk: PushTypeRules(type, "pushtotalk", suffix: TopicSuffix(".voip-ptt"))
+        case .widgets: PushTypeRules(type, "widgets", suffix: TopicSuffix(".push-type.widgets"))
+        case .controls: PushTypeRules(type, "controls", suffix: TopicSuffix(".push-type.controls"))
+        }
     }
 }

@@ -1,5 +1,4 @@
 package import FerryCore
-internal import FerryHTTP2
 
 /// The answer of APNs to a request, without `apns-id`.
 package struct APNsAnswer: Hashable, Sendable {
@@ -39,7 +38,7 @@ package struct APNsAnswer: Hashable, Sendable {
 
     /// Returns Apple's status for a reason; 400 if the reason is in no table.
     package static func status(of reason: Reason) -> Int {
-        (ReasonRule.of(reason)?.status ?? ChannelReasonRule.of(reason)?.status)?.rawValue ?? 400
+        reason.row?.httpStatus ?? 400
     }
 
     /// Returns the most frequent reason of a status.

@@ -1,3 +1,4 @@
+import FerryCore
 import FerryHTTP2
 import Foundation
 import Testing

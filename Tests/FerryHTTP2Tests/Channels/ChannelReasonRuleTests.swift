@@ -31,6 +31,13 @@ import Testing
         #expect(rows.count == 28)
     }
 
+    @Test func `Each reason of channels alone stands in the table`() {
+        for row in Reason.table {
+            guard case .channels = row.occurrence else { continue }
+            #expect(ChannelReasonRule.of(row.reason) != nil, "\(row.reason)")
+        }
+    }
+
     @Test(arguments: ChannelReasonRule.all)
     func `Every reason is explained, and not as one of a notification to a device`(row: ChannelReasonRule) throws {
         let explanation = try #require(row.explanation)

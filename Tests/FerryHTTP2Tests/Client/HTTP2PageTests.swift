@@ -60,4 +60,11 @@ import Testing
             #expect(self.says("`\(rules.suffix.text)` \(rules.type.rawValue)"), "\(rules.type)")
         }
     }
+
+    @Test func `the page of ferry push lists the push types`() throws {
+        let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Docs/push.md")
+        let text = try String(contentsOf: page.standardized, encoding: .utf8)
+        let list = PushType.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")
+        #expect(text.contains("| `pushType` | string | \(list) |"))
+    }
 }

@@ -18,15 +18,15 @@ enum Verdict: Hashable, Sendable {
         switch outcome {
         case .accepted: self = .taken
         case .rejected(let rejection) where rejection.origin == .apns:
-            self = (rejection.status ?? 0) >= 500 ? .failed : Self.verdicts[rejection.reason] ?? .other
+            self =
+                if rejection.status ?? 0 >= 500 {
+                    .failed
+                } else if rejection.reason.isOfGoneDevice {
+                    .taken
+                } else {
+                    rejection.reason.row?.refusesToken == true ? .countable : .other
+                }
         default: self = .other
         }
     }
-
-    private static let verdicts: [Reason: Verdict] = [
-        .unregistered: .taken,
-        .expiredToken: .taken,
-        .badDeviceToken: .countable,
-        .deviceTokenNotForTopic: .countable,
-    ]
 }

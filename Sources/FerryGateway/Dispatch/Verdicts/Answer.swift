@@ -53,56 +53,26 @@ package enum Answer: Hashable, Sendable {
     }
 
     private init(to rejection: Rejection) {
-        if let answer = Self.answers[rejection.reason] {
-            self = answer
-        } else if rejection.reason == .unregistered || rejection.reason == .expiredToken {
+        guard let row = rejection.reason.row else {
+            self.init(unforeseen: rejection)
+            return
+        }
+        switch row.gateway {
+        case .told: self = .refused(row.binaryStatus)
+        case .toldIfFoundHere where rejection.origin == .ferry: self = .refused(row.binaryStatus)
+        case .otherTopic: self = .tryOtherTopic
+        case .feedback:
             self = .gone(since: rejection.timestamp.map { UInt32(clamping: Int64($0.timeIntervalSince1970)) })
-        } else {
-            // Ferry does not know the reason. A fault of the server may pass, so the notification is sent again. A
-            // fault of the request does not pass.
-            self = (rejection.status ?? 500) >= 500 ? .retry(.later) : .deadLetter
+        case .again: self = .retry(.later)
+        case .againForDevice: self = .retry(.deviceIsBusy)
+        case .blocked: self = .blocked
+        case .deadLetter: self = .deadLetter
+        case .toldIfFoundHere, .unforeseen: self.init(unforeseen: rejection)
         }
     }
 
-    private static let answers: [Reason: Answer] = [
-        .badDeviceToken: .refused(.invalidToken),
-        .deviceTokenNotForTopic: .tryOtherTopic,
-        .missingDeviceToken: .refused(.missingDeviceToken),
-        .payloadEmpty: .refused(.missingPayload),
-        .payloadTooLarge: .refused(.invalidPayloadSize),
-        .invalidTokenSize: .refused(.invalidTokenSize),
-
-        .missingTopic: .blocked,
-        .badTopic: .blocked,
-        .topicDisallowed: .blocked,
-        .invalidTopicSize: .blocked,
-        .badCertificate: .blocked,
-        .badCertificateEnvironment: .blocked,
-        .badEnvironmentKeyIDInToken: .blocked,
-        .forbidden: .blocked,
-        .invalidProviderToken: .blocked,
-        .missingProviderToken: .blocked,
-        .unrelatedKeyIDInToken: .blocked,
-
-        .badPriority: .deadLetter,
-        .badExpirationDate: .deadLetter,
-        .badCollapseID: .deadLetter,
-        .badMessageID: .deadLetter,
-        .invalidPushType: .deadLetter,
-        .duplicateHeaders: .deadLetter,
-        .badPath: .deadLetter,
-        .methodNotAllowed: .deadLetter,
-        .protocolError: .deadLetter,
-
-        .expiredProviderToken: .retry(.later),
-        .tooManyProviderTokenUpdates: .retry(.later),
-        .tooManyRequests: .retry(.deviceIsBusy),
-        .idleTimeout: .retry(.later),
-        .internalServerError: .retry(.later),
-        .serviceUnavailable: .retry(.later),
-        .shutdown: .retry(.later),
-        .processingError: .retry(.later),
-        .unknown: .retry(.later),
-        .noErrorsEncountered: .retry(.later),
-    ]
+    /// A server's fault mends itself, a request's fault does not.
+    private init(unforeseen rejection: Rejection) {
+        self = rejection.status ?? 500 >= 500 ? .retry(.later) : .deadLetter
+    }
 }
