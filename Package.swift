@@ -24,6 +24,7 @@ let package = Package(
         .library(name: "ferryc", type: .dynamic, targets: ["FerryC"]),
         .executable(name: "ferry", targets: ["FerryCLI"]),
         // For the nested packages of Tests, which see products only. They promise nothing.
+        .library(name: "FerryC", targets: ["FerryC"]),
         .library(name: "FerryCommand", targets: ["FerryCommand"]),
         .library(name: "FerryWorlds", targets: ["FerryBinaryWorld", "FerryHTTP2World"]),
     ],
@@ -446,6 +447,18 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
+            swiftSettings: settings
+        ),
+        // The fuzz targets and their committed inputs. The package beside them makes libFuzzer's program of the same files.
+        .testTarget(
+            name: "FerryFuzzTests",
+            dependencies: [
+                "CFerry", "FerryAppStore", "FerryBinary", "FerryBinaryWorld", "FerryC", "FerryCommand", "FerryCore",
+                "FerryHTTP2", "FerryHTTP2World", "FerryMachine", "FerryOpenSSL", "FerryTesting",
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            path: "Tests/Fuzz/Sources",
+            exclude: ["Program.swift"],
             swiftSettings: settings
         ),
     ],

@@ -1,5 +1,4 @@
 // swift-tools-version: 6.3
-import Foundation
 import PackageDescription
 
 // `package` declarations belong to another package here, and so they are seen only by `@testable import`. `.ci/fuzz` asks
@@ -11,19 +10,6 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-// A target is a directory with one file or more. Nothing lists them.
-let sources = Context.packageDirectory + "/Sources"
-let targets = try FileManager.default.contentsOfDirectory(atPath: sources).filter { $0 != "FuzzSupport" }.sorted()
-
-func dependencies(of target: String) -> [Target.Dependency] {
-    switch target {
-    case "CCalls": ["FuzzSupport", .product(name: "ferryc", package: "ferry")]
-    case "PushLines": ["FuzzSupport", .product(name: "FerryCommand", package: "ferry")]
-    case "Schedules", "HTTP2Schedules": ["FuzzSupport", .product(name: "FerryWorlds", package: "ferry")]
-    default: ["FuzzSupport"]
-    }
-}
-
 let package = Package(
     name: "fuzz",
     platforms: [.macOS("26.0")],
@@ -32,14 +18,20 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     ],
     targets: [
-        .target(
-            name: "FuzzSupport",
+        // One program for all targets. Ferry's own tests compile the same files, and replay the committed inputs.
+        .executableTarget(
+            name: "Fuzz",
             dependencies: [
+                .product(name: "FerryC", package: "ferry"),
+                .product(name: "FerryCommand", package: "ferry"),
                 .product(name: "FerryTesting", package: "ferry"),
+                .product(name: "FerryWorlds", package: "ferry"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
+            path: "Sources",
+            exclude: ["CorpusTests.swift"],
             swiftSettings: settings
         )
-    ] + targets.map { .executableTarget(name: $0, dependencies: dependencies(of: $0), swiftSettings: settings) },
+    ],
     swiftLanguageModes: [.v6]
 )

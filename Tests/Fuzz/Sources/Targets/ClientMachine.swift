@@ -1,11 +1,8 @@
 @testable import FerryBinary
-import FuzzSupport
 
 /// The property: for any actions of peer, network, clocks and callers, every notification has one outcome and is held
 /// only once.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var input = FuzzInput(start, count)
+func fuzzClientMachine(_ input: inout FuzzInput) {
     var world = HostileWorld(options: options(&input))
     while !input.isEmpty, world.submitted < 2000 {
         world.step(&input)
@@ -13,7 +10,6 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     }
     if input.byte() & 1 == 0 { world.end() } else { world.finish() }
     world.checkEnd()
-    return 0
 }
 
 private func options(_ input: inout FuzzInput) -> BinaryOptions {

@@ -2,14 +2,11 @@
 @testable import FerryCore
 @testable import FerryOpenSSL
 @testable import FerryTesting
-import FuzzSupport
 
 /// The property: nothing that is not signed by the App Store is accepted; what is signed gives plain JSON without the
 /// signed texts that Apple documents, or a sentence; a sentence shows nothing of the post. The first byte chooses what the
 /// rest is.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var input = FuzzInput(start, count)
+func fuzzAppStorePosts(_ input: inout FuzzInput) {
     let kind = input.byte()
     let rest = Array(input.rest)
     switch kind {
@@ -30,7 +27,6 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
             }
         }
     }
-    return 0
 }
 
 /// A verifier, and the signer that it trusts.

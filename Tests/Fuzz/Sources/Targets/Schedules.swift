@@ -1,15 +1,12 @@
 @testable import FerryBinary
 @testable import FerryMachine
-import FuzzSupport
 import NIOCore
 
 @testable import FerryBinaryWorld
 
 /// The property: no outcome is false in the schedules of `ScheduleTests`. The fuzzer makes the choices, instead of a
 /// random generator.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var input = FuzzInput(start, count)
+func fuzzSchedules(_ input: inout FuzzInput) {
     let isAbandoned = input.byte() & 3 == 0
     var choices = Choices(bytes: Array(input.rest)[...], rest: SplitMix64(seed: 1))
     var schedule = World.Schedule.random(&choices)
@@ -31,5 +28,4 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     if let fault = world.fault(names) {
         fatalError("\(fault)\n\(schedule)\n\(world.accepted)\n\(world.history.joined(separator: "\n"))")
     }
-    return 0
 }

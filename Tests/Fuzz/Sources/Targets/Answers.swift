@@ -1,14 +1,12 @@
 @testable import FerryCore
 @testable import FerryHTTP2
 import Foundation
-import FuzzSupport
 
 /// The property: for any response, the decoder gives an answer within its bounds, Foundation's parser finds the same
 /// reason, and the body in a GOAWAY gives the same reason. The input is a text: lines `name: value`, an empty line, the
 /// body.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var lines = FuzzInput(start, count).rest[...]
+func fuzzAnswers(_ input: inout FuzzInput) {
+    var lines = input.rest[...]
     var decoder = AnswerDecoder()
     var (status, id): (HTTPStatus?, APNSID?) = (nil, nil)
     while !lines.isEmpty {
@@ -29,10 +27,10 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         require(answer?.status == status && (answer == nil || answer?.apnsID == id))
         if let answer { check(answer, body) }
         check(AnswerBody(body), body)
-        let goAway = GoAway(lastStreamID: 1, errorCode: HTTP2ErrorCode(rawValue: UInt32(count)), debugData: body)
+        let errorCode = HTTP2ErrorCode(rawValue: UInt32(input.rest.count))
+        let goAway = GoAway(lastStreamID: 1, errorCode: errorCode, debugData: body)
         require(goAway.reason == AnswerBody(body).reason && !goAway.description.isEmpty)
     }
-    return 0
 }
 
 /// Returns the name and the value of a field. A name may begin with a colon.

@@ -1,5 +1,5 @@
 /// Stops with a message if a condition is false. `precondition` prints no message in a release build.
-public func require(
+func require(
     _ condition: @autoclosure () throws -> Bool,
     _ message: @autoclosure () -> String = "does not hold",
     file: StaticString = #file,

@@ -1,11 +1,8 @@
 @testable import FerryTesting
-import FuzzSupport
 import NIOCore
 
 /// The property: the simulated gateway takes any bytes in any pieces, and its counts do not depend on the pieces.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var input = FuzzInput(start, count)
+func fuzzGatewayBytes(_ input: inout FuzzInput) {
     let piece = Int(input.byte()) + 1
     let bytes = Array(input.rest)
     let rules = GatewayRules(GatewayScript())
@@ -19,5 +16,4 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     }
     require(whole.counts.accepted == pieces.counts.accepted)
     require(whole.counts.refused == pieces.counts.refused)
-    return 0
 }

@@ -1,20 +1,18 @@
 import CFerry
-import FuzzSupport
+// It has the functions that `CFerry` declares.
+import FerryC
 
 /// The properties: no call of `ferry.h` traps or reads past the memory of its caller, whatever options, records and handles it
 /// gets; and each notification that was taken has one outcome, under its own tag.
 ///
 /// The backend is `echo`, which settles at once, so that the calls of an input are all that happens.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var input = FuzzInput(start, count)
+func fuzzCCalls(_ input: inout FuzzInput) {
     var handles: [ferry_t] = [0, 0, 0]
     while !input.isEmpty {
         let place = input.number(0...2)
         call(input.number(0...9), &handles[place], &input)
     }
     for handle in handles { ferry_free(handle) }
-    return 0
 }
 
 private func call(_ number: Int, _ handle: inout ferry_t, _ input: inout FuzzInput) {

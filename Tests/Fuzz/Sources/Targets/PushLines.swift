@@ -1,14 +1,12 @@
 @testable import FerryCommand
 @testable import FerryCore
-import FuzzSupport
 
 /// The property: every line of `ferry push` that the parser accepts is within the limits of a notification, and refers
 /// only to bytes of the line.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+func fuzzPushLines(_ input: inout FuzzInput) {
     let parser = LineParser(topic: "com.example")
     var unknown = 0
-    for line in FuzzInput(start, count).rest.split(separator: UInt8(ascii: "\n")) {
+    for line in input.rest.split(separator: UInt8(ascii: "\n")) {
         // A copy, so that AddressSanitizer finds reads past the end.
         Array(line).withUnsafeBufferPointer { line in
             do throws(LineFaults) {
@@ -20,7 +18,6 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         unknown += parser.takeUnknownMembers().count
     }
     require(unknown <= 16)
-    return 0
 }
 
 private func check(_ line: PushLine, in bytes: UnsafeBufferPointer<UInt8>) {

@@ -1,6 +1,5 @@
 @testable import FerryMachine
 @testable import FerryTesting
-import FuzzSupport
 import NIOCore
 
 /// The first bytes of a client: the preface, and SETTINGS without an entry.
@@ -14,18 +13,15 @@ private let rules: HTTP2Rules = {
 
 /// The property: the simulated APNs takes any frames in any pieces. Its counts depend on the pieces, because a request
 /// that the client cancels in the same piece is not judged.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var input = FuzzInput(start, count)
+func fuzzAPNsBytes(_ input: inout FuzzInput) {
     let piece = Int(input.byte()) + 1
     let bytes = opening + Array(input.rest)
     for piece in [bytes.count, piece] {
-        guard let counts = counts(bytes, piece: piece) else { return 0 }
+        guard let counts = counts(bytes, piece: piece) else { return }
         // A request has at least the nine bytes of a frame header.
         require((counts.accepted + counts.rejected + counts.unanswered) * 9 <= bytes.count)
         require(counts.violations <= 1)
     }
-    return 0
 }
 
 private func counts(_ bytes: [UInt8], piece: Int) -> APNsMachine.Counts? {

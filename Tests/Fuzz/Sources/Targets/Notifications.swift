@@ -1,17 +1,13 @@
 @testable import FerryBinary
 @testable import FerryCore
-import FuzzSupport
 import NIOCore
 
 /// The property: a stream of commands 0, 1 and 2 gives the same result in any pieces, and its notifications can be
 /// written again.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var input = FuzzInput(start, count)
+func fuzzNotifications(_ input: inout FuzzInput) {
     let decoder = NotificationDecoder(maximumPayloadLength: input.byte() & 1 == 0 ? 2048 : 65_535)
     let (whole, pieces) = input.pieces()
     require(read([whole], with: decoder) == read(pieces, with: decoder))
-    return 0
 }
 
 private func read(_ pieces: [ByteBuffer], with decoder: NotificationDecoder) -> [NotificationDecoder.Step] {

@@ -1,11 +1,8 @@
 @testable import FerryBinary
-import FuzzSupport
 import NIOCore
 
 /// The property: a feedback list gives the same result in any pieces, and its tuples can be written again.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var input = FuzzInput(start, count)
+func fuzzFeedback(_ input: inout FuzzInput) {
     let (whole, pieces) = input.pieces()
     let result = read(pieces)
     require(read([whole]) == result)
@@ -16,7 +13,6 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         require(whole.readableBytesView.dropLast(result.pending).elementsEqual(written.readableBytesView))
     }
     require(read([written]) == (result.tuples, 0, 0))
-    return 0
 }
 
 private func read(_ pieces: [ByteBuffer]) -> (tuples: [FeedbackTuple], skipped: Int, pending: Int) {

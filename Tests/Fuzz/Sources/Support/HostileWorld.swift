@@ -1,7 +1,6 @@
 @testable import FerryBinary
 @testable import FerryCore
 @testable import FerryMachine
-import FuzzSupport
 import NIOCore
 
 /// A client machine in a world that follows the input. The world keeps its own count of all notifications and outcomes.

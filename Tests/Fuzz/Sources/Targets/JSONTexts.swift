@@ -1,12 +1,10 @@
 @testable import FerryCore
 import Foundation
-import FuzzSupport
 
 /// The property: the scanner never reads past a text, and its ways of reading and Foundation's parser agree.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+func fuzzJSONTexts(_ input: inout FuzzInput) {
     // A copy, so that AddressSanitizer finds reads past the end.
-    let text = Array(FuzzInput(start, count).rest)
+    let text = Array(input.rest)
     text.withUnsafeBufferPointer { bytes in
         let isValid = JSONScanner.fault(in: bytes) == nil
         if let fault = JSONScanner.fault(in: bytes) { require(0...bytes.count ~= fault.offset) }
@@ -17,7 +15,6 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         require((object != nil) == isValid)
     }
     if let notification = try? PushNotification(json: text) { require(notification.payload == text) }
-    return 0
 }
 
 /// Returns whether all members of an object can be read. Reads each member in every way.

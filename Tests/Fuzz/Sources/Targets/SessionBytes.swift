@@ -1,12 +1,9 @@
 @testable import FerryHTTP2
-import FuzzSupport
 import NIOCore
 
 /// The property: for any bytes in any pieces, a session of either role reports the end of each stream once, and reports
 /// no later event of a closed stream.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var input = FuzzInput(start, count)
+func fuzzSessionBytes(_ input: inout FuzzInput) {
     let isServer = input.byte() & 1 == 0
     let requests = input.number(0...7)
     let (_, pieces) = input.pieces()
@@ -21,7 +18,6 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     } catch {
         fatalError("\(error)")
     }
-    return 0
 }
 
 /// A session, and the streams that it has reported as closed.

@@ -1,12 +1,10 @@
 @testable import FerryTesting
 import Foundation
-import FuzzSupport
 
 /// The property: a transcript that can be read can be written, annotated and redacted, and is then read as the same
 /// transcript.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let transcript = try? Transcript(parsing: FuzzInput(start, count).rest) else { return 0 }
+func fuzzTranscripts(_ input: inout FuzzInput) {
+    guard let transcript = try? Transcript(parsing: input.rest) else { return }
     do {
         for version in [transcript, transcript.annotated(), transcript.redacted()] {
             let again = try Transcript(parsing: version.text)
@@ -17,5 +15,4 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     } catch {
         fatalError("\(error)")
     }
-    return 0
 }

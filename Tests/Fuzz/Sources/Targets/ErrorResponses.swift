@@ -1,12 +1,9 @@
 @testable import FerryBinary
-import FuzzSupport
 import NIOCore
 
 /// The property: a stream of error responses gives the same result in any pieces, and the responses can be written
 /// again.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var input = FuzzInput(start, count)
+func fuzzErrorResponses(_ input: inout FuzzInput) {
     let (whole, pieces) = input.pieces()
     let (responses, written, end) = read(pieces)
     require(read([whole]) == (responses, written, end))
@@ -18,7 +15,6 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     case .needMore: require(rest < ErrorResponse.length)
     case .response: fatalError("nothing ends with a response")
     }
-    return 0
 }
 
 /// Returns the responses, their bytes when they are written again, and the step after the last.
