@@ -1,8 +1,7 @@
 import FerryAppStore
 import FerryTesting
+import Foundation
 import Hummingbird
-import HummingbirdTesting
-import NIOCore
 import PushAPI
 import Testing
 
@@ -21,14 +20,13 @@ import Testing
         let router = Router()
         router.appStore("appstore", receiver)
         let notification = try maker.make(.init(.didRenew))
-        try await Application(router: router).test(.router) { client in
-            try await client.execute(uri: "/appstore", method: .get) { #expect($0.status == .ok) }
-            let garbage = ByteBuffer(string: "garbage")
-            try await client.execute(uri: "/appstore", method: .post, body: garbage) {
-                #expect($0.status == .badRequest)
-            }
-            let post = ByteBuffer(bytes: notification.post)
-            try await client.execute(uri: "/appstore", method: .post, body: post) { #expect($0.status == .ok) }
+        try await TestServer.run(Application(router: router)) { server in
+            let looked = try await server.send(.get, "appstore")
+            #expect(looked.status == .ok)
+            let refused = try await server.send(.post, "appstore", Data("garbage".utf8))
+            #expect(refused.status == .badRequest)
+            let accepted = try await server.send(.post, "appstore", Data(notification.post))
+            #expect(accepted.status == .ok)
         }
         continuation.finish()
         let taken = await notifications.reduce(into: [String]()) { $0.append($1.uuid) }

@@ -2,32 +2,26 @@ import Ferry
 import FerryTesting
 import Foundation
 import Hummingbird
-import HummingbirdTesting
 import PushAPI
 import Testing
 
 struct PushAPITests {
     private let token = String(repeating: "00fc", count: 16)
 
-    private func post(_ path: String, to client: any TestClientProtocol) async throws -> TestResponse {
-        try await client.execute(
-            uri: path,
-            method: .post,
-            headers: [.contentType: "application/json"],
-            body: ByteBuffer(string: #"{"text":"Hello"}"#)
-        )
+    private func post(_ path: String, to server: TestServer) async throws -> TestServer.Answer {
+        try await server.send(.post, path, Data(#"{"text":"Hello"}"#.utf8))
     }
 
-    private func answer(_ response: TestResponse) throws -> PushAnswer {
-        try JSONDecoder().decode(PushAnswer.self, from: Data(buffer: response.body))
+    private func answer(_ response: TestServer.Answer) throws -> PushAnswer {
+        try JSONDecoder().decode(PushAnswer.self, from: response.body)
     }
 
     @Test func `a device that lost the app is to be forgotten`() async throws {
         let provider = FakeProvider(topic: "com.example.app") { _, _ in
             .rejected(Rejection(reason: .unregistered, origin: .apns, status: 410))
         }
-        try await makeApplication(provider: provider).test(.router) { client in
-            let response = try await self.post("/devices/\(self.token)", to: client)
+        try await TestServer.run(makeApplication(provider: provider)) { server in
+            let response = try await self.post("devices/\(self.token)", to: server)
             #expect(response.status == .unprocessableContent)
             let answer = try self.answer(response)
             #expect(answer.forgetToken)
@@ -38,8 +32,8 @@ struct PushAPITests {
 
     @Test func `a malformed device token is the caller's fault, and nothing is sent`() async throws {
         let provider = FakeProvider(topic: "com.example.app")
-        try await makeApplication(provider: provider).test(.router) { client in
-            let response = try await self.post("/devices/none", to: client)
+        try await TestServer.run(makeApplication(provider: provider)) { server in
+            let response = try await self.post("devices/none", to: server)
             #expect(response.status == .badRequest)
         }
         #expect(provider.submissions.isEmpty)
@@ -47,8 +41,8 @@ struct PushAPITests {
 
     @Test func `a notification that could not be sent may be sent again`() async throws {
         let provider = FakeProvider(topic: "com.example.app") { _, _ in .undelivered(.noConnection) }
-        try await makeApplication(provider: provider).test(.router) { client in
-            let response = try await self.post("/devices/\(self.token)", to: client)
+        try await TestServer.run(makeApplication(provider: provider)) { server in
+            let response = try await self.post("devices/\(self.token)", to: server)
             #expect(response.status == .serviceUnavailable)
         }
     }
@@ -65,12 +59,8 @@ struct PushAPITests {
         )
         configuration.trustRoots = credentials.trustRoots
         let provider = try HTTP2Provider(configuration)
-        let application = makeApplication(
-            provider: provider,
-            configuration: .init(address: .hostname("127.0.0.1", port: 0))
-        )
-        try await application.test(.live) { client in
-            let response = try await self.post("/devices/\(self.token)", to: client)
+        try await TestServer.run(makeApplication(provider: provider)) { server in
+            let response = try await self.post("devices/\(self.token)", to: server)
             #expect(response.status == .ok)
             let answer = try self.answer(response)
             #expect(answer == PushAnswer(outcome: "accepted (confirmed)", forgetToken: false))
