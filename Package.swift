@@ -42,9 +42,10 @@ let package = Package(
         .systemLibrary(name: "CFerryNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "CFerrySQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
+        .target(name: "FerryPlatform", swiftSettings: settings),
         .target(
             name: "FerryCore",
-            dependencies: [.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")],
+            dependencies: ["FerryPlatform", .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")],
             swiftSettings: settings
         ),
         .target(
@@ -59,7 +60,7 @@ let package = Package(
         .target(
             name: "FerryBinary",
             dependencies: [
-                "FerryCore", "FerryMachine",
+                "FerryCore", "FerryMachine", "FerryPlatform",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
@@ -68,7 +69,7 @@ let package = Package(
         .target(
             name: "FerryHTTP2",
             dependencies: [
-                "CFerryNGHTTP2", "FerryCore", "FerryMachine",
+                "CFerryNGHTTP2", "FerryCore", "FerryMachine", "FerryPlatform",
                 .product(name: "BasicContainers", package: "swift-collections"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
@@ -79,7 +80,7 @@ let package = Package(
         .target(
             name: "FerryOpenSSL",
             dependencies: [
-                "CFerryOpenSSL", "FerryCore",
+                "CFerryOpenSSL", "FerryCore", "FerryPlatform",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
             ],
@@ -88,7 +89,7 @@ let package = Package(
         .target(
             name: "Ferry",
             dependencies: [
-                "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
+                "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryPlatform",
                 .product(name: "BasicContainers", package: "swift-collections"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -105,7 +106,7 @@ let package = Package(
         .target(
             name: "FerryC",
             dependencies: [
-                "CFerry", "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryOpenSSL",
+                "CFerry", "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryPlatform",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -114,13 +115,13 @@ let package = Package(
         ),
         .target(
             name: "FerrySQLite",
-            dependencies: ["CFerrySQLite", .product(name: "NIOPosix", package: "swift-nio")],
+            dependencies: ["CFerrySQLite", "FerryPlatform", .product(name: "NIOPosix", package: "swift-nio")],
             swiftSettings: settings
         ),
         .target(
             name: "FerryServer",
             dependencies: [
-                "FerryCore", "FerryOpenSSL",
+                "FerryCore", "FerryOpenSSL", "FerryPlatform",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
@@ -131,6 +132,7 @@ let package = Package(
             name: "FerryGateway",
             dependencies: [
                 "FerryCore", "FerryBinary", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerrySQLite",
+                "FerryPlatform",
                 .product(name: "BasicContainers", package: "swift-collections"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
@@ -143,7 +145,7 @@ let package = Package(
         .target(
             name: "FerryAppStore",
             dependencies: [
-                "FerryCore", "FerryOpenSSL", "FerryServer", "FerrySQLite",
+                "FerryCore", "FerryOpenSSL", "FerryServer", "FerrySQLite", "FerryPlatform",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -157,7 +159,7 @@ let package = Package(
             name: "FerryTesting",
             dependencies: [
                 "FerryAppStore", "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
-                "FerryServer",
+                "FerryServer", "FerryPlatform",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -170,7 +172,7 @@ let package = Package(
         .target(
             name: "FerryTerminal",
             dependencies: [
-                "FerryBinary", "FerryCore", "FerryOpenSSL",
+                "FerryBinary", "FerryCore", "FerryOpenSSL", "FerryPlatform",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -180,7 +182,8 @@ let package = Package(
         .target(
             name: "FerryDoctor",
             dependencies: [
-                "Ferry", "FerryAppStore", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryTerminal", "FerryTesting",
+                "Ferry", "FerryAppStore", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryPlatform", "FerryTerminal",
+                "FerryTesting",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -201,7 +204,7 @@ let package = Package(
             name: "FerryBench",
             dependencies: [
                 "Ferry", "FerryBinary", "FerryCore", "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryMachine",
-                "FerryOpenSSL", "FerryTerminal", "FerryTesting",
+                "FerryOpenSSL", "FerryPlatform", "FerryTerminal", "FerryTesting",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -213,8 +216,8 @@ let package = Package(
         .target(
             name: "FerryDemo",
             dependencies: [
-                "Ferry", "FerryAppStore", "FerryCore", "FerryForwarding", "FerryGateway", "FerryTerminal",
-                "FerryTesting",
+                "Ferry", "FerryAppStore", "FerryCore", "FerryForwarding", "FerryGateway", "FerryPlatform",
+                "FerryTerminal", "FerryTesting",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings
@@ -223,7 +226,8 @@ let package = Package(
             name: "FerryCommand",
             dependencies: [
                 "Ferry", "FerryAppStore", "FerryBench", "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor",
-                "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryTerminal", "FerryTesting",
+                "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryPlatform", "FerryTerminal",
+                "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),

@@ -2,17 +2,10 @@ internal import Ferry
 internal import FerryBinary
 internal import FerryForwarding
 internal import FerryGateway
+internal import FerryPlatform
 internal import FerryTerminal
 internal import FerryTesting
 internal import NIOPosix
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// The benchmarks of the gateway: a client of the binary protocol, the gateway, and a simulated APNs over HTTP/2 in this
 /// process, over real TLS on loopback. Client and APNs have a thread each, the gateway has two.

@@ -1,12 +1,7 @@
 internal import FerryAppStore
 internal import FerryCore
+internal import FerryPlatform
 internal import FerryTesting
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// The part of the demo about App Store Server Notifications: a simulated App Store posts to a receiver over TLS. The
 /// receiver is down for eight days, and the history brings back what was lost. The days pass in virtual time.

@@ -1,13 +1,8 @@
 internal import Ferry
+internal import FerryPlatform
 internal import FerryTerminal
 internal import FerryTesting
 internal import Logging
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// The HTTP/2 part of the demo: one batch with a provider token. APNs rejects some notifications, and leaves in the
 /// middle.

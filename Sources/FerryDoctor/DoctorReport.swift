@@ -1,10 +1,5 @@
+internal import FerryPlatform
 package import FerryTerminal
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// All findings of one run, for people or for machines.
 package struct DoctorReport: Sendable {

@@ -1,12 +1,7 @@
 internal import Ferry
 package import FerryOpenSSL
+internal import FerryPlatform
 package import FerryTerminal
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// The examination of a server of push services, of credentials, or of both together.
 package struct PushExamination: Sendable {

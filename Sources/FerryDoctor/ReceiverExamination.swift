@@ -1,13 +1,8 @@
 internal import Ferry
 package import FerryAppStore
 package import FerryOpenSSL
+internal import FerryPlatform
 internal import FerryTerminal
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// The examination of a receiver of App Store Server Notifications.
 package struct ReceiverExamination: Sendable {

@@ -1,12 +1,5 @@
 internal import CFerrySQLite
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+internal import FerryPlatform
 
 /// A connection to a database file. No other process can use the file at the same time.
 ///

@@ -3,7 +3,7 @@ import Testing
 /// Tests that pages and tools know every product.
 @Suite struct ProductTests {
     /// The products that promise nothing: they are for the nested packages in `Tests`.
-    private static let scaffolding: Set<String> = ["FerryCommand", "FerryWorlds"]
+    private static let scaffolding: Set<String> = ["FerryC", "FerryCommand", "FerryWorlds"]
 
     private let products: [Manifest.Product]
 

@@ -2,13 +2,8 @@ internal import FerryBinary
 internal import FerryCore
 internal import FerryMachine
 internal import FerryOpenSSL
+internal import FerryPlatform
 internal import Logging
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// A provider that speaks the binary protocol with a gateway.
 ///

@@ -1,12 +1,7 @@
 public import FerryCore
 internal import FerryHTTP2
 internal import FerryOpenSSL
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// Creates, reads, deletes and lists an app's broadcast channels.
 ///

@@ -1,14 +1,7 @@
 internal import FerryCore
 internal import FerryOpenSSL
+internal import FerryPlatform
 internal import NIOCore
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// Why an attempt to connect to one address failed.
 enum DialFault {

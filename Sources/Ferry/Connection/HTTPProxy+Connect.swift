@@ -1,10 +1,5 @@
 internal import FerryCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 extension HTTPProxy {
     /// The fault of these settings, or of `host`; nil if they are valid. A line break in a name could add lines to the

@@ -1,16 +1,9 @@
 internal import FerryCore
 internal import FerryOpenSSL
+internal import FerryPlatform
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
 
 /// Makes a provider's connections to one peer: TCP with its options, TLS, and the handlers.
 struct ProviderConnector: Sendable {

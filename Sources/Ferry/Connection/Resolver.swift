@@ -1,13 +1,6 @@
+internal import FerryPlatform
 package import NIOCore
 internal import NIOPosix
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
 
 /// Resolves host names with the system's resolver.
 package enum Resolver {
@@ -49,11 +42,7 @@ package enum Resolver {
     /// - Throws: ``Fault``.
     package static func addresses(of host: String, port: Int) throws -> [SocketAddress] {
         var hints = addrinfo()
-        #if canImport(Darwin)
-        hints.ai_socktype = SOCK_STREAM
-        #else
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        #endif
+        hints.ai_socktype = SystemCalls.streamSocket
         var first: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(host, String(port), &hints, &first)
         guard status == 0 else {

@@ -1,12 +1,5 @@
+internal import FerryPlatform
 internal import NIOCore
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
 
 /// The counters of a TCP connection in Linux: the part of `struct tcp_info` (linux/tcp.h) that Ferry uses.
 ///

@@ -1,15 +1,8 @@
 internal import FerryCore
 internal import FerryOpenSSL
+internal import FerryPlatform
 internal import NIOCore
 internal import NIOPosix
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
 
 /// The settings that all connections to one peer share: address, TLS, and the messages for failures.
 struct TLSConnector: Sendable {

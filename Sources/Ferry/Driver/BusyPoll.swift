@@ -1,10 +1,5 @@
+internal import FerryPlatform
 internal import NIOCore
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#endif
 
 /// Polls for an answer instead of letting the event loop sleep.
 ///

@@ -1,13 +1,6 @@
 internal import FerryMachine
+internal import FerryPlatform
 internal import NIOCore
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
 
 extension Moment {
     /// The current time of all clocks.

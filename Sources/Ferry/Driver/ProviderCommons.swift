@@ -1,11 +1,6 @@
 package import FerryCore
+package import FerryPlatform
 internal import Logging
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 /// Takes a device that no longer has the app, and since when, if APNs says it. Called on the provider's event loop, before the
 /// outcome of the notification is delivered. Must not block.

@@ -1,10 +1,5 @@
 internal import FerryOpenSSL
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// Reads the list of devices that no longer have the app, from a feedback service of the binary protocol.
 ///

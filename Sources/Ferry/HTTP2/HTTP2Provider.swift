@@ -2,12 +2,7 @@ public import FerryCore
 internal import FerryHTTP2
 internal import FerryMachine
 internal import FerryOpenSSL
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// A provider that speaks HTTP/2 with APNs.
 ///

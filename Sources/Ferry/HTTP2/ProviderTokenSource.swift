@@ -2,16 +2,9 @@ package import FerryCore
 internal import FerryHTTP2
 package import FerryMachine
 public import FerryOpenSSL
+internal import FerryPlatform
 package import NIOCore
 internal import Synchronization
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
 
 /// The provider tokens of one team, made here with a key or taken from another program.
 ///

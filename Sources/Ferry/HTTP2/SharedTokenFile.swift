@@ -1,14 +1,7 @@
 internal import FerryCore
 internal import FerryHTTP2
 internal import FerryOpenSSL
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
+internal import FerryPlatform
 
 /// The file through which the processes of one computer share a provider token. APNs wants one token of a key, and not one of
 /// each process.

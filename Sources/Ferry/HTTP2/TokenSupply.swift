@@ -1,14 +1,7 @@
 internal import FerryCore
 internal import FerryHTTP2
 internal import FerryOpenSSL
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
+internal import FerryPlatform
 
 /// The place from which tokens of another program come: a file or a closure.
 struct TokenSupply: Sendable {
@@ -110,11 +103,7 @@ private struct TokenFile: Sendable {
                 let predicate = "is no regular file, which can be read again when it changes"
                 throw TokenSupply.Failure(description: FileName(path).sentence(predicate))
             }
-            #if canImport(Darwin)
-            let time = status.st_mtimespec
-            #else
-            let time = status.st_mtim
-            #endif
+            let time = SystemCalls.changed(status)
             self.inode = UInt64(status.st_ino)
             self.size = Int64(status.st_size)
             self.seconds = Int(time.tv_sec)

@@ -1,10 +1,5 @@
 internal import FerryCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FerryPlatform
 
 /// One attempt of the App Store to send a notification, as the history reports it.
 public struct AppStoreSendAttempt: Hashable, Sendable {

@@ -1,12 +1,7 @@
 internal import FerryCore
 internal import FerryOpenSSL
+internal import FerryPlatform
 internal import NIOHTTP1
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// A client of Apple's App Store Server API, for one app in one environment.
 ///

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FerryPlatform
 
 /// An error of a call to the App Store Server API. Two errors are the same fault if their ``code`` is the same.
 ///

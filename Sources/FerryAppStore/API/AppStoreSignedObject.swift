@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// A verified object of the App Store: a transaction or a renewal.
 public struct AppStoreSignedObject: Hashable, Sendable {

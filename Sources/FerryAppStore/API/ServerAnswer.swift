@@ -1,11 +1,6 @@
 internal import FerryCore
+internal import FerryPlatform
 internal import NIOHTTP1
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// The meaning of an answer of the App Store Server API, without I/O.
 enum ServerAnswer {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import FerryPlatform
 
 /// The clock and the waits of a client of Apple's server. Tests have their own, in which a wait takes no time.
 package struct ServerTime: Sendable {

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+internal import FerryPlatform
 
 /// Asks the process that has a store; or opens the store itself when there is no such process.
 ///
@@ -91,13 +85,7 @@ package struct ControlClient {
 
     private static func connect(_ descriptor: Int32, _ address: UnsafePointer<sockaddr>?, _ length: socklen_t) -> Int32
     {
-        #if canImport(Glibc)
-        Glibc.connect(descriptor, address, length)
-        #elseif canImport(Musl)
-        Musl.connect(descriptor, address, length)
-        #else
-        Darwin.connect(descriptor, address, length)
-        #endif
+        FerryPlatform.connect(descriptor, address, length)
     }
 
     private func failure(_ predicate: String) -> Failure {

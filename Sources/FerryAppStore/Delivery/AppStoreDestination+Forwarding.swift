@@ -1,11 +1,6 @@
 public import FerryOpenSSL
+internal import FerryPlatform
 internal import NIOHTTP1
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// An error that says why a URL or a secret cannot be used. It contains neither.
 public struct AppStoreForwardingError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,10 +1,5 @@
 internal import FerryCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// A loop that delivers the notifications of a store to one destination, until its task is cancelled.
 final class DeliveryLoop: Sendable {

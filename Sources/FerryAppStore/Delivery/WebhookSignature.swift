@@ -1,11 +1,6 @@
 internal import FerryCore
 internal import FerryOpenSSL
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// The signature of a forwarded notification. It follows Standard Webhooks, whose libraries check it in most languages.
 ///

@@ -1,15 +1,8 @@
 internal import FerryCore
 internal import FerryOpenSSL
+internal import FerryPlatform
 internal import NIOCore
 internal import NIOPosix
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// What went wrong with a request, before it is put into words for a host.
 enum HTTPFault {

@@ -1,11 +1,6 @@
 internal import FerryCore
 internal import FerryOpenSSL
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// A verifier of notifications of version 1, which Apple deprecated. They have no signature. The shared secret in
 /// `password` is their only proof.

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FerryPlatform
 
 /// The work that a recovery has done so far.
 public struct AppStoreRecoveryReport: Hashable, Sendable {

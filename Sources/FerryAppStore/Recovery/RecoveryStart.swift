@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// The start of a recovery: a window or a checkpoint. Without I/O.
 struct RecoveryStart {

@@ -1,13 +1,8 @@
 internal import FerryCore
+internal import FerryPlatform
 internal import FerrySQLite
 internal import NIOPosix
 public import ServiceLifecycle
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// A store of notifications in one SQLite file. Safe from any thread.
 ///

@@ -1,10 +1,5 @@
+internal import FerryPlatform
 internal import FerrySQLite
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 extension StoreFile {
     /// Returns notifications, the newest first.

@@ -1,11 +1,6 @@
 internal import FerryCore
+internal import FerryPlatform
 internal import FerrySQLite
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// The file of an ``AppStoreStore``.
 ///

@@ -1,10 +1,5 @@
 internal import FerryCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// The certificates that a new verifier knows before its first post.
 ///

@@ -1,11 +1,6 @@
 internal import FerryCore
 internal import FerryOpenSSL
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// The verification of a post, without I/O. Cheap checks come first, so that a flood of forged posts costs little.
 struct NotificationVerifier: Sendable {

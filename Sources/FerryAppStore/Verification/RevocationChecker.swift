@@ -1,12 +1,7 @@
 internal import FerryCore
 internal import FerryOpenSSL
+internal import FerryPlatform
 internal import NIOHTTP1
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// A checker that asks by OCSP (RFC 6960) whether an issuer revoked a certificate. Any thread may use it.
 final class RevocationChecker: Sendable {

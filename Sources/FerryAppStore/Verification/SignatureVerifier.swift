@@ -1,11 +1,6 @@
 internal import FerryCore
 internal import FerryOpenSSL
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// A verifier of Apple's signed texts. Safe from any thread.
 ///

@@ -1,11 +1,6 @@
 public import FerryCore
+public import FerryPlatform
 package import NIOCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// One entry of the feedback list: a device that lost the app, and when APNs found out.
 ///

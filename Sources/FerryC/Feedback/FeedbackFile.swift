@@ -1,19 +1,7 @@
 internal import FerryBinary
 internal import FerryCore
+internal import FerryPlatform
 internal import Synchronization
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// The file of the option `feedback`. It has one line for each device that APNs reported as gone.
 ///

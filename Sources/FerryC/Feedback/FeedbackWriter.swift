@@ -1,11 +1,6 @@
 internal import FerryCore
+internal import FerryPlatform
 internal import NIOCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// Appends devices to a ``FeedbackFile`` on its own thread. A disk that hangs must not stop an event loop.
 ///

@@ -1,19 +1,7 @@
 internal import CFerry
 internal import FerryBinary
 internal import FerryCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+internal import FerryPlatform
 
 /// The devices that were taken from a ``FeedbackFile``. One thread at a time may use it.
 ///

@@ -1,12 +1,5 @@
 internal import FerryCore
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+internal import FerryPlatform
 
 /// The file of the option `config`: one JSON object of options, which win over those of the program.
 struct ConfigFile: Sendable {

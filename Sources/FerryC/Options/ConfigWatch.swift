@@ -1,14 +1,7 @@
 internal import Ferry
 internal import FerryCore
+internal import FerryPlatform
 internal import Synchronization
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// Carries the share of a migration from its configuration file to the provider while the program runs. Any thread.
 ///

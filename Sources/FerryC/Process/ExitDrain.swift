@@ -1,13 +1,6 @@
 internal import FerryCore
+internal import FerryPlatform
 internal import Synchronization
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// The library's part in `exit`. It sends the remaining notifications for as long as the option `atExit` allows, and
 /// then stops the library's threads for good. OpenSSL frees its memory at exit, and a thread that still used it would

@@ -1,14 +1,7 @@
 internal import Ferry
+internal import FerryPlatform
 internal import NIOCore
 internal import NIOPosix
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// The gate that keeps the library at rest while the process forks.
 ///

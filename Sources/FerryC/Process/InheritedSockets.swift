@@ -1,12 +1,5 @@
 internal import Ferry
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+internal import FerryPlatform
 
 /// The copies of the parent's sockets in a child of `fork`. The child uses none of them.
 enum InheritedSockets {

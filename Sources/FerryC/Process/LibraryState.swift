@@ -1,12 +1,5 @@
+internal import FerryPlatform
 internal import NIOPosix
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// The handles and the threads that the library has in this process.
 struct LibraryState {

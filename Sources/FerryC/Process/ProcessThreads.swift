@@ -1,15 +1,8 @@
 internal import CFerry
 internal import Ferry
+internal import FerryPlatform
 internal import NIOCore
 internal import NIOPosix
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// The library's threads in one process. They start with the first provider, and not when the library is loaded.
 struct ProcessThreads: Sendable {

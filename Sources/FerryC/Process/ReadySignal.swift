@@ -1,12 +1,5 @@
 internal import CFerry
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+internal import FerryPlatform
 
 /// A descriptor that is readable while something is ready. Its owner holds a lock, because only one thread at a time
 /// may use it.

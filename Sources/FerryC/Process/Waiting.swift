@@ -1,12 +1,5 @@
 internal import CFerry
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+internal import FerryPlatform
 
 /// The wait of a caller for a handle.
 enum Waiting {

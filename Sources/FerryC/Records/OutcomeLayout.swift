@@ -1,11 +1,6 @@
 internal import CFerry
 internal import FerryCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 extension ferry_outcome {
     init(_ record: OutcomeRecord) {

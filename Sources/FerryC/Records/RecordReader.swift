@@ -1,6 +1,6 @@
 internal import CFerry
 internal import FerryCore
-internal import Glibc
+internal import FerryPlatform
 
 /// A reader for the records of one call. `ferry.h` documents their form.
 struct RecordReader {

@@ -1,13 +1,8 @@
 internal import ArgumentParser
 internal import FerryAppStore
 internal import FerryCore
+internal import FerryPlatform
 internal import FerryTerminal
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// The command `ferry appstore recover`.
 struct AppStoreRecoverCommand: AsyncParsableCommand, SocketCommand {

@@ -1,12 +1,7 @@
 internal import Ferry
 internal import FerryOpenSSL
+internal import FerryPlatform
 internal import FerryTerminal
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 extension TLSIdentity {
     /// Returns the identity for sending and reading even after its end, with a warning: the server decides.

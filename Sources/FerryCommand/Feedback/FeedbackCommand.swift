@@ -1,15 +1,8 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryPlatform
 internal import FerryTerminal
 internal import Logging
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// The command `ferry feedback`.
 struct FeedbackCommand: AsyncParsableCommand, SocketCommand {

@@ -1,11 +1,6 @@
 internal import Ferry
 internal import FerryCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// A tuple as a line of the output.
 enum FeedbackLine {

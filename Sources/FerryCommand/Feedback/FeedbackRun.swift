@@ -1,11 +1,6 @@
 internal import Ferry
+internal import FerryPlatform
 internal import FerryTerminal
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// One run of `ferry feedback`: from the first reading to the last.
 struct FeedbackRun {

@@ -1,10 +1,5 @@
 internal import ArgumentParser
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// The time of an option: `2020-03-31`, `2020-03-31T12:00:00Z` with any offset, or UNIX seconds. UTC if no zone is
 /// given.

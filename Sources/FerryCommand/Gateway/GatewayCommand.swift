@@ -3,13 +3,8 @@ internal import Ferry
 internal import FerryCore
 internal import FerryForwarding
 internal import FerryGateway
+internal import FerryPlatform
 internal import FerryTerminal
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// The command `ferry gateway`.
 struct GatewayCommand: AsyncParsableCommand, ListeningCommand {

@@ -3,13 +3,8 @@ internal import FerryCore
 internal import FerryForwarding
 internal import FerryGateway
 internal import FerryOpenSSL
+internal import FerryPlatform
 internal import FerryTerminal
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// The configuration of `ferry gateway`: a JSON object. Paths are relative to its file.
 struct GatewayFile: Decodable {

@@ -1,12 +1,5 @@
+internal import FerryPlatform
 internal import FerryTerminal
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// A name in a server's certificate.
 enum CertificateName: Hashable {

@@ -1,19 +1,6 @@
 internal import FerryCore
+internal import FerryPlatform
 internal import FerryTerminal
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// The files of `ferry identity new`.
 struct IdentityFiles {

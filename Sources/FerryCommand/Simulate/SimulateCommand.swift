@@ -1,14 +1,9 @@
 internal import ArgumentParser
 internal import Ferry
 internal import FerryCore
+internal import FerryPlatform
 internal import FerryTerminal
 internal import FerryTesting
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// The command `ferry simulate`.
 struct SimulateCommand: AsyncParsableCommand, SocketCommand {

@@ -1,15 +1,8 @@
 internal import ArgumentParser
+internal import FerryPlatform
 internal import FerryTerminal
 internal import NIOCore
 internal import NIOPosix
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// A command that opens sockets.
 protocol SocketCommand {
@@ -45,11 +38,11 @@ enum FileDescriptorLimit {
         let count = NIOSingletons.groupLoopCountSuggestion * self.eachLoop + self.base + sockets
         guard !self.canOpen(count) else { return }
         var limit = rlimit()
-        guard getrlimit(self.resource, &limit) == 0 else { return }
+        guard getrlimit(SystemCalls.openFiles, &limit) == 0 else { return }
         let soft = limit.rlim_cur
         if soft < limit.rlim_max {
             limit.rlim_cur = min(limit.rlim_max, soft + rlim_t(count))
-            if setrlimit(self.resource, &limit) == 0, self.canOpen(count) { return }
+            if setrlimit(SystemCalls.openFiles, &limit) == 0, self.canOpen(count) { return }
         }
         throw .usage(
             "Only \(soft) files and sockets may be open at a time (ulimit -n), and \(count) more than are open now are "
@@ -60,9 +53,9 @@ enum FileDescriptorLimit {
     /// Raises the soft limit to the hard one. The usual 1,024 would bound a listener to 960 connections.
     private static func raise() {
         var limit = rlimit()
-        guard getrlimit(self.resource, &limit) == 0, limit.rlim_cur < limit.rlim_max else { return }
+        guard getrlimit(SystemCalls.openFiles, &limit) == 0, limit.rlim_cur < limit.rlim_max else { return }
         limit.rlim_cur = limit.rlim_max
-        setrlimit(self.resource, &limit)
+        setrlimit(SystemCalls.openFiles, &limit)
     }
 
     /// A round number that is large enough.
@@ -80,10 +73,4 @@ enum FileDescriptorLimit {
         }
         return true
     }
-
-    #if canImport(Glibc)
-    private static let resource = __rlimit_resource_t(UInt32(RLIMIT_NOFILE.rawValue))
-    #else
-    private static let resource = RLIMIT_NOFILE
-    #endif
 }

@@ -1,13 +1,6 @@
 internal import Dispatch
+internal import FerryPlatform
 internal import Synchronization
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// Listens to SIGINT, SIGTERM and SIGHUP while it lives. If SIGHUP was ignored at the start of the program, as under
 /// `nohup`, it stays ignored.
@@ -15,7 +8,7 @@ internal import Darwin
 /// Unchecked, because Dispatch does not mark its sources as Sendable although any thread may use them. They are set
 /// once.
 final class Signals: @unchecked Sendable {
-    private static let numbers = [SIGINT, SIGTERM] + (isIgnored(SIGHUP) ? [] : [SIGHUP])
+    private static let numbers = [SIGINT, SIGTERM] + (SystemCalls.isIgnored(SIGHUP) ? [] : [SIGHUP])
     /// The number of signals that are handled. The next one ends the process by its default action.
     private static let heard = 2
 
@@ -32,11 +25,7 @@ final class Signals: @unchecked Sendable {
             listening.enter()
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setRegistrationHandler {
-                #if canImport(Darwin)
-                // On Darwin, Dispatch only observes a signal, so its default action must be disabled. On Linux,
-                // Dispatch replaces it.
-                signal(number, SIG_IGN)
-                #endif
+                SystemCalls.observed(number)
                 listening.leave()
             }
             source.setEventHandler {
@@ -61,17 +50,6 @@ final class Signals: @unchecked Sendable {
         try announce()
         for await _ in stream {}
         withExtendedLifetime(signals) {}
-    }
-
-    private static func isIgnored(_ number: Int32) -> Bool {
-        var action = sigaction()
-        guard sigaction(number, nil, &action) == 0 else { return false }
-        #if canImport(Darwin)
-        let handler = action.__sigaction_u.__sa_handler
-        #else
-        let handler = action.__sigaction_handler.sa_handler
-        #endif
-        return unsafeBitCast(handler, to: UInt.self) == unsafeBitCast(SIG_IGN, to: UInt.self)
     }
 
     /// Makes a write to a closed connection fail with an error. By default it would end the process.

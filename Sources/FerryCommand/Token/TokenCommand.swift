@@ -1,16 +1,9 @@
 internal import ArgumentParser
 internal import Ferry
 internal import FerryHTTP2
+internal import FerryPlatform
 internal import FerryTerminal
 internal import NIOCore
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
 
 /// The command `ferry token`.
 struct TokenCommand: AsyncParsableCommand {

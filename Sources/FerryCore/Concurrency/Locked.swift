@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-package import Glibc
-#elseif canImport(Musl)
-package import Musl
-#else
-package import Darwin
-#endif
+package import FerryPlatform
 
 /// A value behind POSIX' own lock: the lock of this package. Any thread.
 ///
@@ -21,16 +15,7 @@ package struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     @inlinable
     package init(_ value: consuming sending Value) {
         self.mutex = .allocate(capacity: 1)
-        #if canImport(Glibc)
-        // The lock is held for less than a thread needs to fall asleep, so a waiting thread first looks again a few times.
-        var attributes = pthread_mutexattr_t()
-        pthread_mutexattr_init(&attributes)
-        pthread_mutexattr_settype(&attributes, Int32(PTHREAD_MUTEX_ADAPTIVE_NP))
-        pthread_mutex_init(self.mutex, &attributes)
-        pthread_mutexattr_destroy(&attributes)
-        #else
-        pthread_mutex_init(self.mutex, nil)
-        #endif
+        SystemCalls.makeLock(self.mutex)
         self.value = .allocate(capacity: 1)
         self.value.initialize(to: value)
     }

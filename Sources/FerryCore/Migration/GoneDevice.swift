@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FerryPlatform
 
 /// A device that no longer has the app, as the peer of one protocol has told.
 ///

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import FerryPlatform
 
 /// UNIX time, the form in which both protocols and Apple's JSON write a point in time.
 ///

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FerryPlatform
 
 /// The time until which APNs keeps a notification for a device that it cannot reach: whole seconds since the UNIX
 /// epoch, UTC.

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FerryPlatform
 
 /// A refusal of a notification: the reason, the side that refused, and the status.
 public struct Rejection: Hashable, Sendable {

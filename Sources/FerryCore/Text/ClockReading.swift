@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import FerryPlatform
 
 /// The time of this machine's clock, for messages about something that is too old or too new.
 ///

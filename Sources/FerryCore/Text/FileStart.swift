@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+internal import FerryPlatform
 
 /// The first bytes of a file, in memory. Without a limit, `/dev/zero` would fill the memory.
 package enum FileStart {

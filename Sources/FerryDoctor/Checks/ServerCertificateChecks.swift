@@ -1,12 +1,7 @@
 internal import Ferry
 internal import FerryOpenSSL
+internal import FerryPlatform
 internal import FerryTerminal
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// The checks of the server's identity.
 enum ServerCertificateChecks {

@@ -1,11 +1,6 @@
 internal import Ferry
 internal import FerryCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// The check that certificates are valid now and for some time. For those of a server and those of the provider.
 struct ValidityCheck {

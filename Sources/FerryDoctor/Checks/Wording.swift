@@ -1,10 +1,5 @@
 internal import Ferry
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 extension Duration {
     /// The time in whole seconds, or else in milliseconds.

@@ -1,16 +1,9 @@
 internal import Ferry
 internal import FerryOpenSSL
+internal import FerryPlatform
 internal import FerryTerminal
 internal import NIOCore
 internal import NIOPosix
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
 
 /// Examines a host: resolves it, connects to it, and makes one handshake for each version of TLS.
 ///

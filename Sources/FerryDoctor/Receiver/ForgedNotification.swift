@@ -1,11 +1,6 @@
 internal import FerryOpenSSL
+internal import FerryPlatform
 internal import FerryTesting
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// A notification with the form of Apple's that a correct receiver refuses: its certificates are made for one run.
 ///

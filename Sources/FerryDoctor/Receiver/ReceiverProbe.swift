@@ -1,13 +1,8 @@
 internal import Ferry
 internal import FerryAppStore
 internal import FerryOpenSSL
+internal import FerryPlatform
 internal import NIOHTTP1
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// Sends at most three requests to a receiver, one after the other, each on a connection of its own: a server that ends a kept
 /// connection would otherwise look like one that refuses a large body.

@@ -1,15 +1,10 @@
 internal import FerryBinary
 internal import FerryCore
 internal import FerryOpenSSL
+internal import FerryPlatform
 internal import FerryServer
 internal import NIOCore
 internal import NIOTLS
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// The last handler of a feedback connection. It writes the client's rows, and then close_notify after a pause, as
 /// ``FeedbackEnding`` says. It closes when the client has ended its side.

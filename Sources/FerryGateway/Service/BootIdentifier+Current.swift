@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
+internal import FerryPlatform
 
 extension BootIdentifier {
     /// The present run of this machine; nil if the system does not tell it. Linux has it in a file.

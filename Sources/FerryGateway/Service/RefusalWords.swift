@@ -1,11 +1,6 @@
 internal import FerryCore
 internal import FerryOpenSSL
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// The sentence about a client's certificate that was refused.
 enum RefusalWords {

@@ -1,10 +1,5 @@
 package import FerryCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// The JSON that gives the reason: the body of a failure, or the debug data of a GOAWAY.
 ///

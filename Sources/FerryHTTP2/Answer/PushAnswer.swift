@@ -1,10 +1,5 @@
 package import FerryCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// APNs' answer to one request: the fields of its response, and the content of its body.
 ///

@@ -1,12 +1,7 @@
 internal import FerryCore
 internal import FerryMachine
+internal import FerryPlatform
 internal import NIOCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 extension HTTP2Client {
     /// Reports, once for each refusal, that a provider token was refused and the next may not be used yet.

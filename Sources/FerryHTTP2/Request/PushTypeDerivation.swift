@@ -1,12 +1,5 @@
 package import FerryCore
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+internal import FerryPlatform
 
 /// The derivation of the push type of a notification that names none.
 ///

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FerryPlatform
 
 /// The facts in a certificate that matter to push services.
 ///

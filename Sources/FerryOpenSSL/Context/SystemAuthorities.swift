@@ -1,19 +1,6 @@
 internal import CFerryOpenSSL
 internal import FerryCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
+internal import FerryPlatform
 
 /// The places where OpenSSL looks for the system's certificate authorities. A slim container image has none there, and then
 /// no server can be trusted.

@@ -1,10 +1,5 @@
 internal import FerryCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// The size of the largest file that is read. A bundle of all public authorities has a quarter of a MiB.
 private let credentialSizeLimit = 16 << 20

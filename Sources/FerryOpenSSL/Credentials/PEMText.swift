@@ -1,10 +1,5 @@
 internal import FerryCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// The repair of PEM text that lost its line breaks on its way through an environment variable, a JSON file or a secret
 /// store. OpenSSL reads a line at a time, so it would find nothing in such a text.

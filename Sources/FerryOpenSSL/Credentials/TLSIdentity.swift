@@ -1,10 +1,5 @@
 internal import FerryCore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FerryPlatform
 
 /// A certificate with its chain and private key: the identity of this side in a TLS handshake.
 ///

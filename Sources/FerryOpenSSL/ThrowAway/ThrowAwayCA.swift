@@ -1,9 +1,5 @@
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 internal import CFerryOpenSSL
+internal import FerryPlatform
 
 /// A certificate authority in memory, which issues certificates for servers and clients.
 ///

@@ -1,12 +1,5 @@
+internal import FerryPlatform
 package import NIOCore
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// A handler between a connection's socket and its TLS. It decides when and how the socket is read and closed.
 ///

@@ -1,12 +1,5 @@
+internal import FerryPlatform
 package import NIOCore
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
 
 /// What Linux knows of a TCP connection: part of `struct tcp_info` (linux/tcp.h).
 package struct TCPInfo: Sendable {

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
+internal import FerryPlatform
 
 /// The number of files and sockets that the process may open (`RLIMIT_NOFILE`), as a bound for connections.
 ///
@@ -26,7 +20,7 @@ package struct DescriptorLimit: Hashable, Sendable {
     /// The current soft limit; `Int.max` if the system does not report it.
     package static var current: DescriptorLimit {
         var limit = rlimit()
-        guard getrlimit(self.resource, &limit) == 0 else { return DescriptorLimit(descriptors: .max) }
+        guard getrlimit(SystemCalls.openFiles, &limit) == 0 else { return DescriptorLimit(descriptors: .max) }
         return DescriptorLimit(descriptors: Int(clamping: limit.rlim_cur))
     }
 
@@ -34,10 +28,4 @@ package struct DescriptorLimit: Hashable, Sendable {
     package func connections(_ wanted: Int) -> Int {
         max(1, min(wanted, self.descriptors - Self.reserve))
     }
-
-    #if canImport(Glibc)
-    private static let resource = __rlimit_resource_t(UInt32(RLIMIT_NOFILE.rawValue))
-    #else
-    private static let resource = RLIMIT_NOFILE
-    #endif
 }

@@ -1,13 +1,6 @@
+internal import FerryPlatform
 package import NIOCore
 internal import NIOPosix
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// A socket that listens, and the connections that it accepted. Safe from any thread.
 ///

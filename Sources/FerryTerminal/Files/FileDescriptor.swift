@@ -1,12 +1,5 @@
 package import FerryCore
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+internal import FerryPlatform
 
 /// An open file. It closes when the last reference is dropped.
 package final class FileDescriptor: Sendable {
@@ -42,13 +35,7 @@ package final class FileDescriptor: Sendable {
     }
 
     private static func open(_ path: String, _ flags: Int32) throws(FileFailure) -> FileDescriptor {
-        #if canImport(Glibc)
-        let descriptor = Glibc.open(path, flags | O_CLOEXEC, 0o600)
-        #elseif canImport(Musl)
-        let descriptor = Musl.open(path, flags | O_CLOEXEC, 0o600)
-        #else
-        let descriptor = Darwin.open(path, flags | O_CLOEXEC, 0o600)
-        #endif
+        let descriptor = FerryPlatform.open(path, flags | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw FileFailure(FileName(path), code: errno) }
         return FileDescriptor(descriptor, isOwned: true)
     }

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+internal import FerryPlatform
 
 /// The identity of the file behind a name or a descriptor, independent of links. Only regular files and FIFOs have one:
 /// using the same terminal or `/dev/null` twice does no harm.

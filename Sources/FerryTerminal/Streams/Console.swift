@@ -1,12 +1,5 @@
 internal import FerryCore
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+internal import FerryPlatform
 
 /// Standard output and standard error, unbuffered: each line has left the process when the call returns.
 ///

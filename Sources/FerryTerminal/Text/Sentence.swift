@@ -1,19 +1,6 @@
+internal import FerryPlatform
 internal import NIOCore
 internal import NIOPosix
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
 
 /// The message of a library's error, in words for people.
 package enum Sentence {

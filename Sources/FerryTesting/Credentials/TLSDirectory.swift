@@ -1,11 +1,6 @@
 internal import FerryCore
 package import FerryOpenSSL
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// The files of ``TestCredentials/init(directory:)``, and the root of the simulated App Store's signatures. The key of provider
 /// tokens and this root are each made alone if only they are missing.

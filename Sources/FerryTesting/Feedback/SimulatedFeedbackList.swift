@@ -1,12 +1,5 @@
 internal import FerryCore
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
+internal import FerryPlatform
 
 /// The list of a ``SimulatedFeedback``, and its counts. Safe from any thread.
 final class SimulatedFeedbackList: Sendable {

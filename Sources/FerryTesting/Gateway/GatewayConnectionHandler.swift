@@ -1,12 +1,7 @@
+internal import FerryPlatform
 internal import FerryServer
 internal import NIOCore
 internal import NIOTLS
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// The handler that runs one connection's ``SimulatedGatewayMachine`` on its channel.
 final class GatewayConnectionHandler: ChannelInboundHandler {

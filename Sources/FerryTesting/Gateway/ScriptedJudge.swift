@@ -1,11 +1,6 @@
 internal import FerryBinary
 internal import FerryCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// A judge of one connection's notifications. It accepts or refuses them by the rules of a script, and gives the
 /// accepted ones to the recorder.

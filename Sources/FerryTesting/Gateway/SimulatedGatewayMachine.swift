@@ -1,11 +1,6 @@
 internal import FerryBinary
+package import FerryPlatform
 package import NIOCore
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 /// The actions that the owner of a ``SimulatedGatewayMachine`` must perform, in order.
 package enum GatewayAction: Hashable, Sendable {

@@ -1,10 +1,5 @@
 internal import FerryCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// An ``HTTP2Script``, prepared for fast lookup and shared by all connections of a simulated APNs.
 ///

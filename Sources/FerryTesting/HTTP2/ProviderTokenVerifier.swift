@@ -1,14 +1,7 @@
 package import FerryCore
 internal import FerryHTTP2
 package import FerryOpenSSL
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
+internal import FerryPlatform
 
 /// The check of `authorization` by APNs. It reads `bearer`, one space and a JSON Web Token, and checks the token.
 ///

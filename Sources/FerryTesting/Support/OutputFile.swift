@@ -1,12 +1,5 @@
 internal import FerryCore
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+internal import FerryPlatform
 
 /// An open file, closed at the end of its lifetime. Only its owner may read a new file, because it holds device tokens
 /// and payloads.
@@ -33,13 +26,7 @@ struct OutputFile: ~Copyable {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { buffer in
-                #if canImport(Glibc)
-                Glibc.write(self.descriptor, buffer.baseAddress, buffer.count)
-                #elseif canImport(Musl)
-                Musl.write(self.descriptor, buffer.baseAddress, buffer.count)
-                #else
-                Darwin.write(self.descriptor, buffer.baseAddress, buffer.count)
-                #endif
+                FerryPlatform.write(self.descriptor, buffer.baseAddress, buffer.count)
             }
             if count >= 0 {
                 rest = rest.dropFirst(count)

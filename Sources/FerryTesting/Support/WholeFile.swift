@@ -1,10 +1,5 @@
 internal import FerryCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// Reads a file into memory, without a byte order mark.
 ///

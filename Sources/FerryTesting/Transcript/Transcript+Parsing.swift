@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 extension Transcript {
     /// The longest line, in bytes. A line holds two payloads of 128 KiB in hexadecimal.

@@ -62,7 +62,8 @@ import Testing
     }
 
     @Test func `the page of ferry push lists the push types`() throws {
-        let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Docs/push.md")
+        let folder = URL(filePath: #filePath).deletingLastPathComponent()
+        let page = folder.appending(path: "../../../Docs/commands/push.md")
         let text = try String(contentsOf: page.standardized, encoding: .utf8)
         let list = PushType.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")
         #expect(text.contains("| `pushType` | string | \(list) |"))

@@ -1,14 +1,7 @@
 internal import FerryCore
+internal import FerryPlatform
 internal import FerryTerminal
 internal import NIOPosix
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// Reads a file line by line, in large pieces, on a thread that may block. `-` is standard input.
 ///
@@ -143,13 +136,7 @@ final class LineReader: @unchecked Sendable {
                 self.wasInterrupted = true
                 return 0
             }
-            #if canImport(Glibc)
-            let count = Glibc.read(self.file.rawValue, self.memory + self.end, Self.piece)
-            #elseif canImport(Musl)
-            let count = Musl.read(self.file.rawValue, self.memory + self.end, Self.piece)
-            #else
-            let count = Darwin.read(self.file.rawValue, self.memory + self.end, Self.piece)
-            #endif
+            let count = FerryPlatform.read(self.file.rawValue, self.memory + self.end, Self.piece)
             if count >= 0 { return count }
             if errno != EINTR && errno != EAGAIN { throw FileFailure(self.name, code: errno) }
         }

@@ -1,13 +1,6 @@
 internal import FerryCore
 internal import FerryHTTP2
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+internal import FerryPlatform
 
 extension PushLine {
     private static let types = PushTypeTable()

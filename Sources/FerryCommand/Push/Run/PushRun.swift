@@ -1,14 +1,7 @@
 internal import Ferry
+internal import FerryPlatform
 internal import FerryTerminal
 internal import Synchronization
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// One run of `ferry push`: from the first line to the last outcome.
 struct PushRun {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// One JSON value of any kind, as the bytes that are sent.
 public struct JSONFragment: Hashable, Sendable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FerryPlatform
 
 extension Payload {
     /// An event of a Live Activity. Its alert, its sound and its relevance are fields of the ``Payload``. Times are sent

@@ -1,10 +1,5 @@
 package import FerryCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// The gateway's reaction to an outcome of its upstream.
 ///

@@ -1,11 +1,6 @@
 internal import FerryCore
 public import FerryOpenSSL
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// A signer of texts in the form of the App Store, with a throw-away chain of certificates.
 ///

@@ -1,11 +1,6 @@
 internal import FerryAppStore
 internal import FerryOpenSSL
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// The objects of payloads of version 2.
 ///

@@ -1,12 +1,7 @@
 public import FerryAppStore
 internal import FerryMachine
 public import FerryOpenSSL
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FerryPlatform
 
 /// A maker of notifications of the App Store, in both versions and environments, for one app.
 ///

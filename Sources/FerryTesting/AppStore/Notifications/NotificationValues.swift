@@ -1,11 +1,6 @@
 internal import FerryAppStore
 internal import FerryMachine
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// The made-up values of notifications, in an order that the seed decides.
 struct NotificationValues: Sendable {

@@ -1,10 +1,5 @@
 public import FerryAppStore
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FerryPlatform
 
 /// A notification of the App Store that ``NotificationMaker`` made, ready to be posted.
 public struct SimulatedNotification: Sendable {

@@ -1,11 +1,6 @@
 internal import FerryAppStore
 internal import FerryMachine
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// What a notification of version 1 says. All numbers are strings, as Apple writes them.
 ///

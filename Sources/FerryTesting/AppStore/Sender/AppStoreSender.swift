@@ -1,13 +1,8 @@
 internal import FerryCore
 public import FerryOpenSSL
+public import FerryPlatform
 public import NIOCore
 internal import NIOPosix
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A sender that posts notifications to a server over real sockets, as the App Store does: HTTP/1.1, with retries and
 /// faults.

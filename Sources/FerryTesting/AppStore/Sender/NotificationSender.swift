@@ -2,12 +2,7 @@ internal import DequeModule
 internal import FerryAppStore
 internal import FerryMachine
 public import FerryOpenSSL
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import FerryPlatform
 
 /// The part of the App Store that sends notifications and sends them again, without I/O: notifications, times and answers
 /// go in, posts come out.

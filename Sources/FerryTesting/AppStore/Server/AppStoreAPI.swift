@@ -1,11 +1,6 @@
 internal import FerryAppStore
 internal import FerryOpenSSL
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// The App Store Server API without I/O: requests and records go in, answers come out.
 struct AppStoreAPI: Sendable {

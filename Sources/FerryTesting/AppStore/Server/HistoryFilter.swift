@@ -1,10 +1,5 @@
 internal import FerryAppStore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryPlatform
 
 /// What a request asks of the notification history.
 ///

@@ -1,13 +1,8 @@
 internal import FerryCore
 internal import FerryOpenSSL
+internal import FerryPlatform
 internal import FerryServer
 public import NIOCore
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// A simulated App Store Server API over HTTPS, for tests: notification history, test notifications, subscription statuses
 /// and transaction history.
