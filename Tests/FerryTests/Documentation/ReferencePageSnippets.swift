@@ -175,22 +175,6 @@ func pageFeedback() {
     }
 }
 
-func pageHTTP2() throws {
-    let tokens = try ProviderTokenSource(
-        key: ES256Key(path: "AuthKey_ABCDE12345.p8"),
-        keyID: "ABCDE12345",
-        teamID: "FGHIJ67890"
-    )
-    let configuration = HTTP2Configuration(
-        production: true,
-        credentials: .token(tokens),
-        topic: "com.example.app",
-        outcomes: .stream
-    )
-    let provider = try HTTP2Provider(configuration)
-    _ = provider
-}
-
 func pageHTTP2Simulated() throws {
     let tokens = try ProviderTokenSource(
         key: ES256Key(path: "tls/token-key.p8"),
