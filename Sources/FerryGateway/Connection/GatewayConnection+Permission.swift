@@ -3,11 +3,11 @@ internal import FerryCore
 internal import NIOCore
 
 extension GatewayConnection {
-    /// The error response of a last word, if it may be written at this time; nil: it never may be.
+    /// The error response of a last word if it may be written at this time; nil if it never may be.
     func response(to candidate: Candidate, _ standing: ReplayFilter.Standing, now: NIODeadline) -> ErrorResponse? {
         switch candidate.word {
         case .rejection(let rejection) where rejection.isProbe:
-            // The client waits for this response, and has no notification after it that could be doubled.
+            // The client waits for this response, and sends nothing meanwhile that could be doubled.
             guard now < candidate.knownAt + GatewayBounds.age, let identifier = self.unique(rejection.identifier)
             else { return nil }
             return ErrorResponse(status: rejection.status, identifier: identifier)
@@ -25,11 +25,11 @@ extension GatewayConnection {
         }
     }
 
-    /// Returns the identifier if the client can tell by it which of its notifications is meant, and may act on it.
+    /// Returns the identifier if the client can find the named notification by it, and if acting on it does no harm.
     ///
     /// A client that gives all its notifications one identifier would find the first of them, and send again everything
-    /// since then. So the client must be known to number them. If it was also seen to repeat an identifier, this
-    /// connection itself must have numbers. A client with a single notification to find needs none.
+    /// since then. So the client must have numbered its notifications before. If it was also seen to repeat an
+    /// identifier, this connection itself must have numbers. A client with a single notification to find needs none.
     private func name(_ identifier: UInt32?, _ standing: ReplayFilter.Standing, isAlone: Bool) -> UInt32? {
         guard self.numbersPushes || standing.numbering == .all || isAlone, standing.replayClass != .never else {
             return nil
@@ -39,8 +39,9 @@ extension GatewayConnection {
 
     private func isAlone(_ standing: ReplayFilter.Standing) -> Bool { standing.isSingle && self.ledger.next == 1 }
 
-    /// Whether only one thing prevents the error response: the client may open a connection for each notification, and has
-    /// ended none so far. Its first connections are all open at the same time, as long as it waits for an error response.
+    /// Whether only one fact is missing for the error response. The client may open a connection for each notification,
+    /// but it has ended none so far. Its first connections all stay open at the same time, because each waits for an
+    /// error response.
     func mayBecomeAlone(_ candidate: Candidate, _ standing: ReplayFilter.Standing, now: NIODeadline) -> Bool {
         guard self.mayBecomeAlone(candidate, standing) else { return false }
         var known = standing
@@ -57,8 +58,8 @@ extension GatewayConnection {
         identifier.flatMap { self.ledger.isUnique($0) ? $0 : nil }
     }
 
-    /// When the client will be calm, if no more bytes come. Six bytes that go into a flow may meet a client that has
-    /// gone, or that closes when it reads them: the reset would destroy what it has written and the gateway has not
+    /// When the client will be calm if no more bytes come. Six bytes that are written into a flow may meet a client
+    /// that has gone, or that closes when it reads them. The reset would then destroy bytes that the gateway has not
     /// read. While the gateway does not read, silence says nothing about the client.
     func calmAt(_ candidate: Candidate, _ standing: ReplayFilter.Standing) -> NIODeadline {
         guard case .rejection = candidate.word else { return .distantPast }
@@ -80,7 +81,7 @@ extension GatewayConnection {
 }
 
 extension ReplayClass {
-    /// The followers that the client certainly sends again.
+    /// The number of followers that the client certainly sends again.
     fileprivate var followerLimit: Int {
         if case .resends(let reach) = self { reach.limit ?? .max } else { .max }
     }

@@ -7,12 +7,12 @@ extension GatewayConnection {
         case reading
         /// A last word is known, and waits until the client is calm.
         case calming(Candidate)
-        /// The episode is on its way to the journal, and has this long.
+        /// The episode is being written to the journal. At `until` the connection stops waiting for it.
         case journalling(Candidate, until: NIODeadline)
         case draining(Drain)
         /// The drain is over, and the client still writes.
         case deaf
-        /// The client broke the protocol. Its bytes are discarded until then.
+        /// The client broke the protocol. Its bytes are discarded until this time.
         case ignoring(until: NIODeadline)
         case closed
 
@@ -35,16 +35,16 @@ extension GatewayConnection {
         var drain: Drain? { if case .draining(let drain) = self { drain } else { nil } }
     }
 
-    /// A last word that may be written.
+    /// A last word that is waiting to be written.
     struct Candidate: Sendable {
         enum Word: Sendable {
             case rejection(Ledger.Rejection)
-            /// Status 10, which names the last notification that was accepted.
+            /// Status 10, which names the last accepted notification.
             case shutdown(Ledger.Accepted)
         }
 
         var word: Word
-        /// When everything before the notification was resolved.
+        /// When all notifications before the named one were resolved.
         var knownAt: NIODeadline
         /// Whether the journal has the episode.
         var isDurable = false
@@ -52,15 +52,15 @@ extension GatewayConnection {
     }
 
     struct Drain: Sendable {
-        /// Nil: nothing was written.
+        /// The episode of the last word; nil if none was written.
         var episode: EpisodeID?
         var startedAt: NIODeadline
         var output: Output
 
         enum Output: Sendable {
-            /// The error response is the last thing in it.
+            /// The output is open, and the error response is the last thing in it.
             case open
-            /// The client does not pause before it sees the end.
+            /// The output is ending. The client does not pause before it sees the end.
             case ending
             case closed
         }
@@ -69,7 +69,7 @@ extension GatewayConnection {
     /// A request to end the connection.
     struct Stop: Sendable {
         var since: NIODeadline
-        /// Whether the window was full for too long, so that nothing may wait for silence.
+        /// Whether the window was full for too long, so that silence is no longer waited for.
         var isUrgent: Bool
     }
 }

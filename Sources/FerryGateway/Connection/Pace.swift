@@ -1,7 +1,7 @@
 internal import DequeModule
 internal import NIOCore
 
-/// The times at which a client's notifications came, to tell whether it is calm.
+/// The times at which a client's notifications came. They show whether the client is calm.
 struct Pace: Sendable {
     private struct Burst: Sendable {
         var startedAt: NIODeadline
@@ -9,11 +9,13 @@ struct Pace: Sendable {
         var count: Int
     }
 
-    /// Notifications within this time count as one burst. A later time is safe: calm comes later.
+    /// The time within which notifications count as one burst. A burst that ends later does no harm: the client is calm
+    /// later.
     private static let burst: TimeAmount = .milliseconds(5)
 
     private var bursts: Deque<Burst> = []
-    /// When the last byte came, of an incomplete notification, too; before that, when the connection began.
+    /// When the last byte came, even one of an incomplete notification; before the first byte, when the connection
+    /// began.
     private(set) var heardAt: NIODeadline
 
     init(now: NIODeadline) {
@@ -23,7 +25,7 @@ struct Pace: Sendable {
     mutating func heard(_ count: Int, now: NIODeadline) {
         self.heardAt = now
         guard count > 0 else { return }
-        // Calm has to come within this time, so that older bursts cannot prevent it.
+        // An older burst is dropped, because calm must come within this time.
         while let first = self.bursts.first, now - first.endedAt > GatewayBounds.age { self.bursts.removeFirst() }
         if let last = self.bursts.last, now - last.startedAt < Self.burst {
             self.bursts[self.bursts.count - 1].endedAt = now

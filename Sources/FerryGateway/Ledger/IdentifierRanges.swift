@@ -1,11 +1,11 @@
-/// A set of numbers as a few ranges. With too many ranges the nearest are joined: then the set has more numbers than were
-/// inserted, and never fewer.
+/// A set of numbers, kept as a few ranges. If there are too many ranges, the nearest two are joined. The set then has
+/// more numbers than were inserted, and never fewer.
 ///
 /// Cost: constant for numbers that count upwards, otherwise a search in ``GatewayBounds/identifierRanges`` ranges.
 struct IdentifierRanges: Sendable {
     /// Disjoint, ascending, and not adjacent.
     private(set) var ranges: [ClosedRange<UInt32>] = []
-    /// Whether the set has exactly the numbers that were inserted: no ranges were joined over a gap.
+    /// Whether the set has exactly the inserted numbers, so that no ranges were joined over a gap.
     private(set) var isExact = true
 
     var isFull: Bool { self.ranges.count >= GatewayBounds.identifierRanges }
@@ -17,7 +17,7 @@ struct IdentifierRanges: Sendable {
             self.ranges[self.ranges.count - 1] = last.lowerBound...number
             return false
         }
-        // The first range that does not end before the number.
+        // Finds the first range that does not end before the number.
         let index = self.ranges.firstIndex { $0.upperBound >= number } ?? self.ranges.endIndex
         if index < self.ranges.endIndex, self.ranges[index].contains(number) { return true }
         self.ranges.insert(number...number, at: index)
@@ -27,7 +27,7 @@ struct IdentifierRanges: Sendable {
         return false
     }
 
-    /// Joins a range with the next one if no number lies between them.
+    /// Joins a range with the next one if no number is between them.
     private mutating func joinWithNext(_ index: Int) {
         guard index + 1 < self.ranges.count, self.gap(after: index) == 0 else { return }
         self.join(index)
@@ -46,7 +46,7 @@ struct IdentifierRanges: Sendable {
         self.ranges[index] = self.ranges[index].lowerBound...next.upperBound
     }
 
-    /// The number of numbers between a range and the next.
+    /// The number of integers between a range and the next one.
     private func gap(after index: Int) -> UInt32 {
         self.ranges[index + 1].lowerBound - self.ranges[index].upperBound - 1
     }

@@ -1,19 +1,19 @@
-/// The identifiers that one connection carried, to tell which of them name one notification only.
+/// The identifiers of one connection. They show which identifiers name a single notification.
 ///
-/// Clients count, so that a few ranges hold all identifiers. Some count in the byte order of their processor: then the
-/// reversed bytes count. A client with random identifiers needs too many ranges of both: an identifier may wrongly count
-/// as repeated, and never as unique. Only a certain repeat says something about the client.
+/// Most clients count, so a few ranges hold all identifiers. Some count in the byte order of their processor, and then
+/// the reversed bytes make a few ranges. Random identifiers need too many ranges in both forms. Then an identifier may
+/// wrongly count as repeated, but never as unique. Only a certain repeat says something about the client.
 struct IdentifierSet: Sendable {
     /// The identifiers with their bytes reversed.
     private enum Reversed {
         /// The identifiers themselves have few ranges.
         case unneeded
         case kept(IdentifierRanges)
-        /// There were too many identifiers when they were needed first.
+        /// There were already too many identifiers when the reversed ones were first needed.
         case unknown
     }
 
-    /// The most identifiers that are reversed afterwards.
+    /// The largest number of identifiers that are reversed afterwards.
     private static let reversible = 4096
 
     private var numbers = IdentifierRanges()
@@ -26,7 +26,7 @@ struct IdentifierSet: Sendable {
     /// Whether two different identifiers came, so that the client numbers its notifications.
     var hasSeveral: Bool { self.numbers.ranges.count > 1 || (self.numbers.ranges.first?.count ?? 0) > 1 }
 
-    /// Whether exactly one notification so far has this identifier, provided that one has it at all.
+    /// Whether only one notification so far has this identifier. The caller knows that at least one has it.
     func isUnique(_ identifier: UInt32) -> Bool { !self.isOverfull && !self.repeated.contains(identifier) }
 
     mutating func insert(_ identifier: UInt32) {
@@ -34,7 +34,7 @@ struct IdentifierSet: Sendable {
         var wasSeen = self.numbers.insert(identifier)
         var isCertain = self.numbers.isExact
         if case .kept(var ranges) = self.reversed {
-            // An identifier that either of them has not was never seen.
+            // An identifier that is missing in one of the sets was never seen.
             wasSeen = ranges.insert(identifier.byteSwapped) && wasSeen
             if ranges.isExact { isCertain = true }
             self.reversed = .kept(ranges)
@@ -44,7 +44,7 @@ struct IdentifierSet: Sendable {
         self.noteRepeated(identifier)
     }
 
-    /// Reverses what there is, before ranges are joined.
+    /// Makes the set of reversed identifiers, before any ranges are joined.
     private mutating func reverse() {
         guard self.numbers.ranges.reduce(0, { $0 + $1.count }) <= Self.reversible else {
             self.reversed = .unknown

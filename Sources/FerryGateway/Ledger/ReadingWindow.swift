@@ -1,20 +1,20 @@
 internal import NIOCore
 
-/// The bound of unresolved notifications that a connection may have. Above it the gateway stops reading.
+/// The number of unresolved notifications above which the gateway stops reading a connection.
 ///
-/// It bounds memory and latency, and no promise depends on it. While notifications are resolved quickly it doubles with
-/// each window of them; when one took long it halves.
+/// It bounds memory and latency, and no promise depends on it. If notifications are resolved quickly, it doubles with
+/// each window of them. If one takes long, it halves.
 struct ReadingWindow: Sendable {
     private(set) var size = GatewayBounds.window
     private var halvedAt: NIODeadline?
 
-    /// Notes that a notification was resolved, so long after it was read.
+    /// Notes that a notification was resolved, and how long after it was read.
     mutating func resolved(after time: TimeAmount, now: NIODeadline) {
         if time < GatewayBounds.quick {
-            // One more for each: twice as many after a whole window.
+            // One more for each notification doubles the size after a whole window.
             self.size = min(self.size + 1, GatewayBounds.windowCap)
         } else if time > GatewayBounds.slow {
-            // One slow time concerns all notifications in flight, and must count once.
+            // One slow time affects all notifications in flight, so it must count once.
             if let halvedAt = self.halvedAt, now - halvedAt < GatewayBounds.slow { return }
             self.halvedAt = now
             self.size = max(self.size / 2, GatewayBounds.windowFloor)

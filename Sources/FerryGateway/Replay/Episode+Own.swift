@@ -1,20 +1,22 @@
 internal import FerryCore
 internal import NIOCore
 
-/// Copies on the connection that was told. A client hears the error response late, and writes there until it sees the end.
+/// Copies on the connection that was told. The client reads the error response late, and writes there until it sees the
+/// end.
 extension Episode {
     /// The client's writing on the connection that was told.
     enum Writing {
-        /// Any notifications. `repeated` of the first followers came again just now, one after the other; nil: the
-        /// notification that the error response names came again, and only followers behind it, as in a list that is sent
-        /// twice.
+        /// Any notifications. `repeated` is the number of first followers that just came again in a row. Nil: the
+        /// notification that the error response names came again, and only followers after it, as in a list that is
+        /// sent twice.
         case on(repeated: Int?)
-        /// Its followers, under their old identifiers, and not on the next connection. The next one is expected here;
-        /// `row` copies came one after the other just now.
+        /// Its followers under their old identifiers, which it does not send on the next connection. `next` is the
+        /// place of the follower that is expected now, and `row` the number of copies that just came in a row.
         case inPlace(next: Int, row: Int)
-        /// Its followers, under new identifiers, until it sees the end of the connection. They come on the next one, too.
+        /// Its followers under new identifiers, until it sees the end of the connection. It sends them on the next
+        /// connection, too.
         case inCircles
-        /// The same, found behind the drain.
+        /// The same as `inCircles`, found after the drain.
         case inLateCircles
     }
 
@@ -26,17 +28,17 @@ extension Episode {
         }
     }
 
-    /// Whether the named notification has a key: by it, a list that is sent twice is known.
+    /// Whether the named notification has a key. By the key, a list that is sent twice is recognized.
     var isNamed: Bool { self.named != nil }
 
-    /// Whether followers came again on other connections. A single one may be a repeat on purpose.
+    /// Whether followers came again on other connections. A single one may be a deliberate repeat.
     var hasCopiesElsewhere: Bool {
         if case .inPlace = self.writing { return false }
         return self.kind == .rejection && self.copyCount >= GatewayBounds.circle
     }
 
-    /// Whether a notification on the connection that was told may belong to a circle. Behind the drain, it may only if
-    /// the client has sent copies elsewhere, or was found to circle there: another client repeats itself.
+    /// Whether a notification on the connection that was told may belong to a circle. After the drain it may only if
+    /// the client has sent copies on another connection, or was found to circle there. Any other client repeats itself.
     var mayCircle: Bool {
         switch self.writing {
         case .on, .inPlace: self.isDraining
@@ -45,11 +47,11 @@ extension Episode {
         }
     }
 
-    /// Consumes the follower with this key and this identifier, which came again under its old identifier.
+    /// Consumes the follower with this key that came again under its old identifier.
     ///
-    /// Identifiers may name a client's users. Behind the drain, a repeat on purpose then looks the same. Copies come in
-    /// their old order, from the first follower on; a few may have expired in the client's cache. apns4erl's cache, when
-    /// it is full, forgets its newest notification for the next one. So behind a row of copies, the very last follower may
+    /// Identifiers may name a client's users. After the drain, a deliberate repeat then looks the same. Copies come in
+    /// their old order, from the first follower on, and a few may have expired in the client's cache. A full cache of
+    /// apns4erl drops its newest notification for the next one. So after a row of copies, the very last follower may
     /// come next.
     mutating func matchInPlace(_ key: ReplayKey, identifier: UInt32, now: NIODeadline) -> Match? {
         var (next, row) = (0, 0)
@@ -74,13 +76,13 @@ extension Episode {
         return position.map { self.consume($0, isProven: true, now: now) }
     }
 
-    /// Returns whether this is a follower that came again on the connection that was told, under a new identifier, because the
-    /// client circles: it has read the error response, but not the end behind it, and takes all that it writes there for
-    /// unprocessed. A row of the first followers tells that from a repeat on purpose.
+    /// Returns whether this is a follower of a client that circles, which came again on the connection that was told
+    /// under a new identifier. The client has read the error response, but not the end after it. It takes everything
+    /// that it writes there for unprocessed. A row of the first followers distinguishes this from a deliberate repeat.
     ///
     /// - Parameters:
-    ///   - row: the length of the row; nil: none is needed.
-    ///   - leftOut: the first followers that may be missing at its beginning.
+    ///   - row: the length of the row; nil if no row is needed.
+    ///   - leftOut: the number of first followers that may be missing at its beginning.
     mutating func circled(_ offered: Follower, row: Int?, leftOut: Int, isProven: Bool) -> Bool {
         guard self.mayCircle, let position = self.log.earliest(offered.key) else {
             if case .on = self.writing { self.writing = .on(repeated: offered.key == self.named ? nil : 0) }
@@ -92,7 +94,7 @@ extension Episode {
         case .on(let repeated):
             let isInRow = position == repeated || position <= leftOut && repeated != nil
             let count = isInRow ? position + 1 : 0
-            // A list that is sent twice goes on with the followers of the named notification.
+            // A list that is sent twice continues with the followers of the named notification.
             self.writing = .on(repeated: repeated == nil || offered.key == self.named ? nil : count)
             guard repeated != nil, !offered.isConstant || isProven, count >= row ?? 0 else { return false }
             self.writing = .inCircles
@@ -102,11 +104,12 @@ extension Episode {
         }
     }
 
-    /// The same behind the drain, for frames like those of Pushy, which begins there again with what it wrote first. Two
-    /// followers in their old order tell a circle from a repeat on purpose; the first of them is forwarded.
+    /// Does the same after the drain, for frames like those of Pushy. Pushy begins there again with its first
+    /// notification. Two followers in their old order distinguish a circle from a deliberate repeat, and the first of
+    /// them is forwarded.
     ///
-    /// - Parameter isOthers: whether it is a follower of another connection of the client, whose circle may lead through
-    ///   this one.
+    /// - Parameter isOthers: whether it is a follower of another connection of the client, whose circle may pass
+    ///   through this one.
     mutating func circledLate(_ offered: Follower, isProven: Bool, isOthers: Bool) -> Bool {
         if case .inPlace = self.writing { return false }
         guard !self.isDraining, !offered.isConstant || isProven else { return false }

@@ -1,8 +1,8 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The time of a replay filter. It stands still while a full window stops the reading of a connection of the client: bytes
-/// that the gateway does not read are not late.
+/// The clock of a replay filter. It stands still while a full window stops the reading of one of the client's
+/// connections, because bytes that the gateway does not read are not late.
 ///
 /// A *reading* is a time of this clock. While the clock runs, it is behind the machine's time by the sum of all stops.
 struct FilterClock: Sendable {

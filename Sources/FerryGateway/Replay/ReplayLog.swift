@@ -1,7 +1,7 @@
 /// A list of values that is also a multiset of keys. Each value has a position and is found by its key until it is
 /// removed.
 ///
-/// Cost: constant for each operation. Removed values keep their place until the whole log goes.
+/// Cost: constant for each operation. A removed value keeps its place until the whole log is dropped.
 struct ReplayLog<Value: Sendable>: Sendable {
     private struct Item {
         var key: ReplayKey
@@ -13,9 +13,9 @@ struct ReplayLog<Value: Sendable>: Sendable {
 
     /// The positions of one key.
     private struct Chain {
-        /// The first one, live or not.
+        /// The first position, live or not.
         let earliest: Int
-        /// The first and the last live one; nil: all values are removed.
+        /// The first and the last live position; nil if all values are removed.
         var live: ClosedRange<Int>?
     }
 
@@ -78,7 +78,7 @@ struct ReplayLog<Value: Sendable>: Sendable {
         if next == nil { self.chains[key]?.live = live.lowerBound...previous }
     }
 
-    /// The first position that ever had this key; nil: none had it.
+    /// The first position that ever had this key; nil if no position had it.
     func earliest(_ key: ReplayKey) -> Int? { self.chains[key]?.earliest }
 
     func isLive(_ position: Int) -> Bool { self.items[position].isLive }

@@ -1,6 +1,6 @@
 package import FerryCore
 
-/// The number of one upstream job: of one notification on its way to APNs. The owner never uses a number twice.
+/// The number of an upstream job, which brings one notification to APNs. The owner never uses a number twice.
 package struct JobID: RawRepresentable, Hashable, Sendable {
     package var rawValue: UInt64
 
