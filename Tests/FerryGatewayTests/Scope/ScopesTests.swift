@@ -100,4 +100,20 @@ import Testing
         scopes.with(old, Self.around(), &effects) { _, _ in isMet = true }
         #expect(!isMet)
     }
+
+    @Test func `after a connection has ended, each other one has a place of its own`() {
+        var connections = ScopeConnections()
+        let ids = (1...4 as ClosedRange<UInt64>).map { ConnectionID($0) }
+        for id in ids {
+            let now = Self.start.monotonic
+            connections.append(GatewayConnection(id, decoder: NotificationDecoder(), spool: .open, now: now))
+        }
+        for (number, gone) in ids.enumerated() {
+            guard let index = connections.index(of: gone) else { break }
+            connections.remove(at: index)
+            var places = [connections.index(of: gone)]
+            for id in ids[(number + 1)...] { places.append(connections.index(of: id)) }
+            #expect(Set(places.dropFirst()) == Set(0..<(ids.count - number - 1)) && places[0] == nil)
+        }
+    }
 }
