@@ -1,6 +1,6 @@
 internal import FerryTerminal
 
-/// What `ferry bench` is to measure.
+/// The measurements of one call of `ferry bench`.
 package struct BenchPlan: Sendable {
     package enum Target: String, CaseIterable, Sendable {
         case binary, http2, gateway
@@ -40,9 +40,9 @@ package struct BenchPlan: Sendable {
     package var hasMetrics = false
     /// Of binary and HTTP/2: whether the provider is one that moves devices.
     package var migrates = false
-    /// Of the gateway: the delay of APNs' answers in the run `gateway-delayed`. Nil: the usual one.
+    /// The delay of APNs' answers in the gateway's run `gateway-delayed`; nil: the usual delay.
     package var upstreamDelay: Duration?
-    /// Of the gateway: the file of its store, which is removed after each run. Nil: no store.
+    /// The file of the gateway's store; nil: no store. Each run removes the file at its end.
     package var store: String?
 
     package init(_ target: Target, count: Int? = nil) {

@@ -5,7 +5,7 @@ internal import FerryMachine
 
 /// The turns of the scopes, and what follows from them.
 extension GatewayMachine {
-    /// The place of a scope, which is made if there is none.
+    /// Returns the place of a scope. A scope that is not known is made.
     func place(of key: ReplayScope) -> Scopes.Place {
         self.scopes.place(of: key, new: self.dispatch.identities[key.identity].filter)
     }

@@ -36,7 +36,7 @@ enum Effect: Hashable, Sendable {
     ///
     /// - Parameter mayHear: whether an error response may tell the client something.
     case refuse(NotificationRefusal, mayHear: Bool)
-    /// What was read is no notification.
+    /// The client sent bytes that are not a notification.
     case report(NotificationViolation)
 
     // For the journal.

@@ -15,7 +15,7 @@ internal import NIOCore
 /// An input appends what it causes to the caller's list of effects. Inputs of one turn stand between ``begin(now:)`` and
 /// ``end(_:_:)``.
 struct GatewayScope: ~Copyable {
-    /// What an input has to know.
+    /// The facts outside of a scope that an input needs.
     struct Surroundings {
         var now: Moment
         /// The room for what is unresolved.

@@ -20,11 +20,11 @@ struct ScopeConnections: ~Copyable {
         init(_ connection: consuming GatewayConnection) { self.connection = connection }
     }
 
-    /// In no order.
+    /// The connections. A removal changes their order.
     var all = UniqueArray<Entry>()
     private var indices: [ConnectionID: Int] = [:]
 
-    /// The place of a connection until the next one is removed; nil: it is closed.
+    /// Returns the place of a connection; nil if it is closed. A removal changes the places.
     func index(of id: ConnectionID) -> Int? { self.indices[id] }
 
     mutating func append(_ connection: consuming GatewayConnection) {

@@ -69,7 +69,7 @@ struct Scopes: ~Copyable {
     /// The earliest deadline of a scope; nil: only inputs change anything.
     var nextDeadline: NIODeadline? { self.deadlines.min?.at }
 
-    /// Returns the place of a scope, which is made if there is none.
+    /// Returns the place of a scope. A scope that is not known is made.
     ///
     /// - Parameter filter: the filter of a new scope.
     mutating func place(of key: ReplayScope, new filter: @autoclosure () -> ReplayFilter) -> Place {

@@ -6,7 +6,7 @@ package struct JSONClaims {
     /// with half a surrogate pair.
     package init?(_ bytes: [UInt8]) {
         guard let object = JSONObject(bytes) else { return nil }
-        // Such a text has no value, and would look as if its claim were missing.
+        // A text with half a surrogate pair has no value. Its claim would look as if it were missing.
         guard object.members.allSatisfy({ $0.value.kind != .string || object.string($0.name) != nil }) else {
             return nil
         }

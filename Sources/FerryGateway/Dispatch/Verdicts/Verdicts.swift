@@ -1,8 +1,8 @@
 internal import DequeModule
 internal import FerryCore
 
-/// What the gateway says about notifications: in the list of rejections, in the feedback list, and to the next push to a
-/// bad token. It counts all of it.
+/// The verdicts on notifications: the events for the list of rejections, the feedback lists, the tokens that are known to
+/// be bad, and the counts.
 struct Verdicts: Sendable {
     /// The token of a rejected notification, until its rejection was told or is too old.
     private struct Rejected {
