@@ -197,7 +197,7 @@ struct GatewayBench: Benchmark {
     private func warmUp(of scenario: Scenario) -> Int { max(self.count(of: scenario) / 10, BenchLoad.taskCount) }
 
     /// Returns the gateway's counts when it has the last answer. APNs counts a notification before its answer is on the way.
-    private func settledCounts(_ gateway: LocalGateway) async throws -> FerryGateway.GatewayCounts {
+    private func settledCounts(_ gateway: LocalGateway) async throws -> FateCounts {
         let deadline = ContinuousClock.now + Self.patience
         while true {
             let counts = try await gateway.counts

@@ -105,7 +105,7 @@ struct GatewayDemo {
     }
 
     /// Compares what APNs recorded with what the client and the gateway reported.
-    private func compare(_ report: DrainReport, _ gateway: FerryGateway.GatewayCounts) throws -> [DemoReport.Row] {
+    private func compare(_ report: DrainReport, _ gateway: FateCounts) throws -> [DemoReport.Row] {
         let (bad, gone) = (try DemoBatch.devices(Self.bad), try DemoBatch.devices(Self.gone))
         let arrived = self.recorder.counts
         let told = report.outcomes.rejected + report.contradicted

@@ -75,7 +75,7 @@ package struct LocalGateway {
     package var port: Int { self.gateway.port }
     package var feedbackPort: Int? { self.gateway.feedbackPort }
 
-    package var counts: FerryGateway.GatewayCounts {
+    package var counts: FateCounts {
         get async throws { try await self.gateway.counts }
     }
 

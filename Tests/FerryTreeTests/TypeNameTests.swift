@@ -8,10 +8,6 @@ import Testing
         "final", "indirect", "internal", "nonisolated", "package", "public",
     ]
 
-    /// Public in `FerryTesting`, where it stands beside `APNsCounts` and `FeedbackCounts`; and in the gateway, whose counts
-    /// no product shows.
-    private static let twice: Set<String> = ["GatewayCounts"]
-
     /// Two types of one name make a reader, a search and a merge take the one for the other. Private types are of their
     /// files alone.
     @Test func `a name at the top level of Sources names one type`() throws {
@@ -27,7 +23,7 @@ import Testing
             for name in names { places[name, default: []].append(file) }
         }
         #expect(places.count > 500)
-        for (name, files) in places.sorted(by: { $0.key < $1.key }) where !Self.twice.contains(name) {
+        for (name, files) in places.sorted(by: { $0.key < $1.key }) {
             #expect(files.count == 1, "\(name) is declared in \(files): rename one of them, and its file with it.")
         }
     }

@@ -77,7 +77,7 @@ final class GatewayMessages: Sendable {
         self.write = write
     }
 
-    func say(_ event: GatewayEvent, _ counts: GatewayCounts) {
+    func say(_ event: GatewayEvent, _ counts: FateCounts) {
         switch event {
         case .alarm(let upstream, let name, let reason):
             let topic = Topic(upstream: upstream, name: name)
@@ -188,7 +188,7 @@ final class GatewayMessages: Sendable {
         }
     }
 
-    func sayStart(_ counts: GatewayCounts) {
+    func sayStart(_ counts: FateCounts) {
         guard counts.recovered > 0 else { return }
         self.write("ferry: \(counts.recovered) without an answer from before go out again")
     }
@@ -196,7 +196,7 @@ final class GatewayMessages: Sendable {
     /// Says that the end has begun, and what it waits for.
     ///
     /// - Parameter limit: how long it may take.
-    func sayStop(_ counts: GatewayCounts, within limit: Duration) {
+    func sayStop(_ counts: FateCounts, within limit: Duration) {
         let waiting = counts.unanswered > 0 ? "; \(counts.unanswered) wait for an answer of APNs" : ""
         let alarms =
             self.outages.withLock { $0.sorted() }.map { self.upstreams[$0] }
@@ -209,7 +209,7 @@ final class GatewayMessages: Sendable {
     }
 
     /// - Parameter kept: the notifications that the store has without an answer.
-    func sayEnd(_ counts: GatewayCounts, kept: Int) {
+    func sayEnd(_ counts: FateCounts, kept: Int) {
         if self.isStored, counts.unwritten > 0 {
             self.write(
                 "ferry: \(counts.unwritten) lines of the list of rejections wait in the store for the next start"

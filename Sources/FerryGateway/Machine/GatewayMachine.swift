@@ -89,7 +89,7 @@ final class GatewayMachine {
 
     // MARK: What is here
 
-    var counts: GatewayCounts {
+    var counts: FateCounts {
         var counts = self.dispatch.verdicts.counts
         counts.unwritten = self.list?.count ?? 0
         return counts

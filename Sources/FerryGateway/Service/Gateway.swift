@@ -67,7 +67,7 @@ package final class Gateway: Sendable {
         package var list: (any ListWriter)?
         /// Gets each event that should be logged, with the counts at that time. It runs on the gateway's event loop,
         /// and must not block.
-        package var onEvent: @Sendable (GatewayEvent, GatewayCounts) -> Void = { _, _ in }
+        package var onEvent: @Sendable (GatewayEvent, FateCounts) -> Void = { _, _ in }
 
         package init(
             identity: TLSIdentity,
@@ -180,7 +180,7 @@ package final class Gateway: Sendable {
     }
 
     /// The counts so far.
-    package var counts: GatewayCounts {
+    package var counts: FateCounts {
         get async throws {
             let driver = self.driver
             return try await driver.eventLoop.submit { driver.counts }.get()

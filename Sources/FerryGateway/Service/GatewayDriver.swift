@@ -21,7 +21,7 @@ final class GatewayDriver: @unchecked Sendable {
     private let list: (any ListWriter)?
     /// The names of the clients.
     private let names: [String]
-    private let onEvent: (GatewayEvent, GatewayCounts) -> Void
+    private let onEvent: (GatewayEvent, FateCounts) -> Void
     private var handlers: [ConnectionID: GatewayHandler] = [:]
     private var strangers = StrangerNames()
     /// The clients that this process has claimed in the store.
@@ -50,7 +50,7 @@ final class GatewayDriver: @unchecked Sendable {
         list: (any ListWriter)? = nil,
         names: [String],
         on eventLoop: any EventLoop,
-        onEvent: @escaping (GatewayEvent, GatewayCounts) -> Void
+        onEvent: @escaping (GatewayEvent, FateCounts) -> Void
     ) {
         self.names = names
         self.machine = machine
@@ -75,7 +75,7 @@ final class GatewayDriver: @unchecked Sendable {
 
     var eventLoop: any EventLoop { self.loop.eventLoop }
 
-    var counts: GatewayCounts { self.machine.counts }
+    var counts: FateCounts { self.machine.counts }
 
     /// Whether a new connection is accepted. If not, its address is noted.
     func isOpen(for address: String) -> Bool {

@@ -33,7 +33,7 @@ import Testing
 
     @Test func `the end says how many expired, and how many may have arrived`() {
         let lines = Lines()
-        var counts = GatewayCounts()
+        var counts = FateCounts()
         (counts.read, counts.accepted) = (9, 9)
         Self.messages(lines).sayEnd(counts, kept: 0)
         (counts.accepted, counts.expired, counts.unknown, counts.copies) = (4, 3, 2, 1)
@@ -58,7 +58,7 @@ import Testing
                 topic: "com.example.shop",
                 apnsID: APNSID(node: 1, number: 1)
             )
-            messages.say(.uncertain(item, again: identity == 0), GatewayCounts())
+            messages.say(.uncertain(item, again: identity == 0), FateCounts())
         }
         #expect(
             lines.all == [
@@ -72,7 +72,7 @@ import Testing
 
     @Test func `an alarm says how many have no answer, and which clients are closed`() {
         let lines = Lines()
-        var counts = GatewayCounts()
+        var counts = FateCounts()
         counts.waiting = 120
         Self.messages(lines).say(.alarm(upstream: 0, topic: "com.example.shop", nil), counts)
         #expect(
@@ -86,7 +86,7 @@ import Testing
     @Test func `an upstream that takes nothing is said, and when it takes again`() {
         let lines = Lines()
         let messages = Self.messages(lines)
-        var counts = GatewayCounts()
+        var counts = FateCounts()
         counts.waiting = 120
         messages.say(.outage(upstream: 0, .serviceUnavailable), counts)
         messages.say(.outageOver(upstream: 0), counts)
@@ -103,7 +103,7 @@ import Testing
         let lines = Lines()
         let messages = Self.messages(lines)
         let alarm = GatewayEvent.alarm(upstream: 0, topic: "com.example.shop", .topicDisallowed)
-        var counts = GatewayCounts()
+        var counts = FateCounts()
         messages.sayStop(counts, within: .seconds(30))
         counts.waiting = 7
         messages.say(alarm, counts)
@@ -123,7 +123,7 @@ import Testing
     @Test func `a refused client's advice names the member of the configuration`() {
         let lines = Lines()
         let reason = "It speaks TLS 1.0 and 1.1 only; use the legacy profile."
-        Self.messages(lines).say(.stranger(address: "192.0.2.1", reason), GatewayCounts())
+        Self.messages(lines).say(.stranger(address: "192.0.2.1", reason), FateCounts())
         #expect(
             lines.all == [
                 "ferry: 192.0.2.1 was refused: It speaks TLS 1.0 and 1.1 only; use 'legacyTLS' in 'listen'."
@@ -154,7 +154,7 @@ import Testing
     )
     func `a client that no profile serves is not told to use legacyTLS when that is on`(reason: String, words: String) {
         let lines = Lines()
-        Self.messages(lines, isLegacy: true).say(.stranger(address: "192.0.2.1", reason), GatewayCounts())
+        Self.messages(lines, isLegacy: true).say(.stranger(address: "192.0.2.1", reason), FateCounts())
         #expect(lines.all == ["ferry: 192.0.2.1 was refused: \(words)"])
     }
 
@@ -162,7 +162,7 @@ import Testing
         let lines = Lines()
         let reason = Reason(rawValue: "Bad\nferry: forged\u{1b}" + String(repeating: "a", count: 500))
         let refusal = GatewayEvent.Refusal(identity: 0, token: [1], reason: reason, status: nil, apnsID: nil)
-        Self.messages(lines).say(.deadLetter(refusal), GatewayCounts())
+        Self.messages(lines).say(.deadLetter(refusal), FateCounts())
         #expect(lines.all.count == 1)
         #expect(lines.all.first?.contains("\n") == false && lines.all.first?.contains("\u{1b}") == false)
         #expect((lines.all.first?.count ?? 0) < 200)
@@ -170,7 +170,7 @@ import Testing
 
     @Test func `a list that cannot be written is an alarm, which says where its lines wait, and when it is over`() {
         let lines = Lines()
-        var counts = GatewayCounts()
+        var counts = FateCounts()
         counts.unwritten = 3
         for isStored in [false, true] {
             let messages = Self.messages(lines, isStored: isStored)
@@ -191,7 +191,7 @@ import Testing
 
     @Test func `the end says how many lines the list does not have`() {
         let lines = Lines()
-        var counts = GatewayCounts()
+        var counts = FateCounts()
         (counts.unwritten, counts.unlisted) = (4, 2)
         Self.messages(lines).sayEnd(counts, kept: 0)
         Self.messages(lines, isStored: true).sayEnd(counts, kept: 0)
@@ -207,7 +207,7 @@ import Testing
         let lines = Lines()
         let messages = Self.messages(lines)
         for command: UInt8 in [71, 72] {
-            messages.say(.violation(identity: 1, .unknownCommand(command)), GatewayCounts())
+            messages.say(.violation(identity: 1, .unknownCommand(command)), FateCounts())
         }
         #expect(lines.all.count == 1)
         #expect(lines.all[0].contains("news sent what is no notification: a frame that begins with 71 in place of "))
@@ -221,7 +221,7 @@ import Testing
                 .refused(
                     .init(identity: 1, token: [1], reason: .payloadLengthInCharacters, status: nil, apnsID: nil)
                 ),
-                GatewayCounts()
+                FateCounts()
             )
         }
         #expect(

@@ -175,7 +175,7 @@ struct ChaosRun {
     /// Starts another gateway on the store, and ends it at once.
     ///
     /// - Returns: its counts, and the rows of its feedback lists.
-    func startAgain() async throws -> (counts: FerryGateway.GatewayCounts, rows: Int) {
+    func startAgain() async throws -> (counts: FateCounts, rows: Int) {
         var configuration = self.configuration
         let store = SQLiteStore(path: self.storePath)
         configuration.store = store

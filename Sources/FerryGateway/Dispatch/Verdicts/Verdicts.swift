@@ -10,7 +10,7 @@ struct Verdicts: Sendable {
         var status: BinaryStatus
     }
 
-    var counts = GatewayCounts()
+    var counts = FateCounts()
     var events: [GatewayEvent] = []
     var feedback: FeedbackRows
     /// The number of the events that ``takeUnlisted()`` has returned.

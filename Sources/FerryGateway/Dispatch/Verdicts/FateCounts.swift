@@ -1,8 +1,8 @@
-/// Where the notifications went that the gateway has read.
+/// The counts of the notifications that the gateway has read, by their fate.
 ///
 /// ``read`` and ``recovered`` are together always the sum of ``forwarded``, ``waiting``, ``swallowed``, ``refusedHere``, ``knownBad`` and
 /// ``droppedUnsent``.
-package struct GatewayCounts: Hashable, Sendable {
+package struct FateCounts: Hashable, Sendable {
     /// Notifications that were read whole, faulty ones too.
     package var read = 0
     /// Notifications that an earlier process had read, and that the store had without an answer.
