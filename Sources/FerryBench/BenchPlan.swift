@@ -35,11 +35,7 @@ package struct BenchPlan: Sendable {
     /// The number of notifications of the longest run.
     package var count: Int
     /// Of binary and HTTP/2.
-    package var size = BenchSize()
-    /// Of binary and HTTP/2: whether the provider has metrics.
-    package var hasMetrics = false
-    /// Of binary and HTTP/2: whether the provider is one that moves devices.
-    package var migrates = false
+    package var provider = BenchProvider()
     /// The delay of APNs' answers in the gateway's run `gateway-delayed`; nil: the usual delay.
     package var upstreamDelay: Duration?
     /// The file of the gateway's store; nil: no store. Each run removes the file at its end.
@@ -73,19 +69,9 @@ package struct BenchPlan: Sendable {
     private func benchmark() throws -> any Benchmark {
         switch self.target {
         case .binary:
-            return try BinaryBench(
-                count: self.count,
-                size: self.size,
-                hasMetrics: self.hasMetrics,
-                migrates: self.migrates
-            )
+            return try BinaryBench(count: self.count, self.provider)
         case .http2:
-            return try HTTP2Bench(
-                count: self.count,
-                size: self.size,
-                hasMetrics: self.hasMetrics,
-                migrates: self.migrates
-            )
+            return try HTTP2Bench(count: self.count, self.provider)
         case .gateway:
             var options = GatewayBench.Options()
             if let upstreamDelay { options.upstreamDelay = upstreamDelay }

@@ -1,8 +1,7 @@
 internal import Ferry
 internal import FerryBinary
-internal import FerryTerminal
+internal import FerryForwarding
 internal import FerryTesting
-internal import Logging
 
 /// The benchmarks of the binary protocol: a provider and a simulated gateway in this process, over real TLS on
 /// loopback, each on its own thread.
@@ -62,52 +61,32 @@ struct BinaryBench: Benchmark {
 
     let count: Int
     let threads: BenchThreads
-    private let size: BenchSize
-    private let hasMetrics: Bool
-    /// Whether the provider is one that moves devices, with all devices on this side.
-    private let migrates: Bool
+    private let provider: BenchProvider
     private let credentials: TestCredentials
 
-    init(count: Int, size: BenchSize, hasMetrics: Bool, migrates: Bool) throws {
+    init(count: Int, _ provider: BenchProvider) throws {
         self.count = count
-        self.size = size
-        self.threads = BenchThreads(size.loops)
-        self.hasMetrics = hasMetrics
-        self.migrates = migrates
+        self.provider = provider
+        self.threads = BenchThreads(provider.loops)
         self.credentials = try TestCredentials()
     }
 
     func run(_ scenario: Scenario) async throws -> BenchResult {
-        let gateway = try await SimulatedGateway.start(.init(credentials: self.credentials), on: self.threads.servers)
-        do {
-            let result = try await self.run(scenario, gateway)
-            await gateway.stop()
-            return result
-        } catch {
-            await gateway.stop()
-            throw error
-        }
+        try await SimulatedGateway.start(.init(credentials: self.credentials), on: self.threads.servers)
+            .serving { try await self.run(scenario, $0) }
     }
 
     private func run(_ scenario: Scenario, _ gateway: SimulatedGateway) async throws -> BenchResult {
         let sink = BenchSink(count: self.count(of: scenario))
-        var configuration = BinaryConfiguration(
-            host: gateway.host,
-            port: gateway.port,
-            identity: self.credentials.client,
-            outcomes: .sink(sink)
-        )
-        let metrics = self.hasMetrics ? BenchMetrics() : nil
+        var configuration = self.credentials.binary(host: gateway.host, port: gateway.port, outcomes: .sink(sink))
+        let metrics = self.provider.hasMetrics ? BenchMetrics() : nil
         configuration.observer = metrics.map { ProviderMetrics(factory: $0) }
-        configuration.logger = .silent
-        configuration.trustRoots = self.credentials.trustRoots
-        configuration.serverName = "localhost"
         configuration.options = scenario.options
-        configuration.options.maxConnections = self.size.connections
+        configuration.options.maxConnections = self.provider.connections
         configuration.eventLoopGroup = self.threads.clients
-        configuration.loopCount = self.size.loops
+        configuration.loopCount = self.provider.loops
         let provider: any LoopProvider =
-            self.migrates
+            self.provider.migrates
             ? try MigratingProvider(.benchmark(configuration, credentials: self.credentials))
             : try BinaryProvider(configuration)
         return try await self.measure(

@@ -91,18 +91,11 @@ struct GatewayBench: Benchmark {
         configuration.recorder = recorder
         if scenario == .delayed { configuration.script.answerDelay = self.options.upstreamDelay }
         let apns = try await SimulatedAPNs.start(configuration, on: self.threads.servers)
-        do {
-            let result =
-                scenario.isDirect
+        defer { self.removeStore() }
+        return try await apns.serving { apns in
+            scenario.isDirect
                 ? try await self.runDirect(scenario, apns, recorder)
                 : try await self.run(scenario, apns, recorder)
-            await apns.stop()
-            self.removeStore()
-            return result
-        } catch {
-            await apns.stop()
-            self.removeStore()
-            throw error
         }
     }
 
@@ -114,13 +107,8 @@ struct GatewayBench: Benchmark {
         let gateway = try await LocalGateway.start(before: apns, self.credentials, on: self.threads.gateways) {
             $0.store = self.options.store.map { SQLiteStore(path: $0) }
         }
-        do {
-            let result = try await self.run(scenario, gateway, recorder)
-            await gateway.stop(within: .seconds(10))
-            return result
-        } catch {
-            await gateway.stop(within: .zero)
-            throw error
+        return try await gateway.serving(stopWithin: .seconds(10), afterErrorWithin: .zero) {
+            try await self.run(scenario, $0, recorder)
         }
     }
 
@@ -158,8 +146,8 @@ struct GatewayBench: Benchmark {
         _ apns: SimulatedAPNs,
         _ recorder: GatewayBenchRecorder
     ) async throws -> BenchResult {
-        var configuration = try LocalGateway.forwarding(to: apns, self.credentials, outcomes: .discard)
-        configuration.topic = LocalGateway.topic
+        let tokens = try self.credentials.tokenSource()
+        var configuration = self.credentials.http2(to: apns, tokens, topic: LocalGateway.topic, outcomes: .discard)
         configuration.eventLoopGroup = self.threads.clients
         let provider = try HTTP2Provider(configuration)
         let result = try await self.measure(scenario, provider, recorder)

@@ -1,7 +1,6 @@
 internal import Ferry
-internal import FerryTerminal
+internal import FerryForwarding
 internal import FerryTesting
-internal import Logging
 internal import NIOPosix
 
 /// The benchmarks of HTTP/2: a provider with provider tokens and a simulated APNs in this process, over real TLS on
@@ -56,69 +55,38 @@ struct HTTP2Bench: Benchmark {
 
     let count: Int
     let threads: BenchThreads
-    private let size: BenchSize
-    private let hasMetrics: Bool
-    /// Whether the provider is one that moves devices, with all devices on this side.
-    private let migrates: Bool
+    private let provider: BenchProvider
     private let credentials: TestCredentials
 
-    init(count: Int, size: BenchSize, hasMetrics: Bool, migrates: Bool) throws {
+    init(count: Int, _ provider: BenchProvider) throws {
         self.count = count
-        self.size = size
-        self.threads = BenchThreads(size.loops)
-        self.hasMetrics = hasMetrics
-        self.migrates = migrates
+        self.provider = provider
+        self.threads = BenchThreads(provider.loops)
         self.credentials = try TestCredentials()
     }
 
     func run(_ scenario: Scenario) async throws -> BenchResult {
         var configuration = SimulatedAPNs.Configuration(credentials: self.credentials)
         configuration.script.maxConcurrentStreams = scenario.streams
-        let server = try await SimulatedAPNs.start(configuration, on: self.threads.servers)
-        do {
-            let result: BenchResult
-            if let kind = scenario.kind {
-                result = try await self.run(scenario, kind, server)
-            } else {
-                result = try await self.runBare(scenario, server)
-            }
-            await server.stop()
-            return result
-        } catch {
-            await server.stop()
-            throw error
+        return try await SimulatedAPNs.start(configuration, on: self.threads.servers).serving { server in
+            guard let kind = scenario.kind else { return try await self.runBare(scenario, server) }
+            return try await self.run(scenario, kind, server)
         }
-    }
-
-    private func source() throws -> ProviderTokenSource {
-        try ProviderTokenSource(
-            key: self.credentials.tokenKey,
-            keyID: self.credentials.keyID,
-            teamID: self.credentials.teamID
-        )
     }
 
     private func run(_ scenario: Scenario, _ kind: BenchLoad.Kind, _ server: SimulatedAPNs) async throws -> BenchResult
     {
         let sink = BenchSink(count: self.count(of: scenario))
-        var configuration = HTTP2Configuration(
-            host: server.host,
-            port: server.port,
-            credentials: .token(try self.source()),
-            topic: Self.topic,
-            outcomes: .sink(sink)
-        )
-        let metrics = self.hasMetrics ? BenchMetrics() : nil
+        let tokens = try self.credentials.tokenSource()
+        var configuration = self.credentials.http2(to: server, tokens, topic: Self.topic, outcomes: .sink(sink))
+        let metrics = self.provider.hasMetrics ? BenchMetrics() : nil
         configuration.observer = metrics.map { ProviderMetrics(factory: $0) }
-        configuration.logger = .silent
-        configuration.trustRoots = self.credentials.trustRoots
-        configuration.serverName = "localhost"
         configuration.options.maxStreams = scenario.streams
-        configuration.options.maxConnections = self.size.connections
+        configuration.options.maxConnections = self.provider.connections
         configuration.eventLoopGroup = self.threads.clients
-        configuration.loopCount = self.size.loops
+        configuration.loopCount = self.provider.loops
         let provider: any LoopProvider =
-            self.migrates
+            self.provider.migrates
             ? try MigratingProvider(.benchmark(configuration, credentials: self.credentials))
             : try HTTP2Provider(configuration)
         return try await self.measure(
@@ -136,7 +104,7 @@ struct HTTP2Bench: Benchmark {
         let client = try await BareHTTP2.connect(
             to: server,
             self.credentials,
-            token: try self.source().token(),
+            token: try self.credentials.tokenSource().token(),
             on: self.threads.clients.next()
         )
         let warmUp = max(self.count / 10, Self.streams)

@@ -19,7 +19,7 @@ enum ProcessMeter {
     /// Resets the peak of resident memory. Only Linux can.
     static func resetPeak() {
         guard let file = try? FileDescriptor.writing("/proc/self/clear_refs") else { return }
-        try? "5\n".utf8CString.withUnsafeBytes { try file.writeAll(UnsafeRawBufferPointer(rebasing: $0[..<2])) }
+        try? file.write("5\n")
     }
 
     /// The peak of resident memory in MiB. Nil if the system does not report it.

@@ -1,7 +1,6 @@
 internal import Ferry
-internal import FerryTerminal
+internal import FerryForwarding
 internal import FerryTesting
-internal import Logging
 
 /// The binary protocol's part of the demo: three acts with one provider, then the feedback list.
 struct BinaryDemo {
@@ -40,14 +39,7 @@ struct BinaryDemo {
         ]
         let feedback = try await SimulatedFeedback.start(.init(credentials: credentials))
         configuration.feedback = feedback
-        do {
-            let report = try await self.run(configuration, feedback)
-            await feedback.stop()
-            return report
-        } catch {
-            await feedback.stop()
-            throw error
-        }
+        return try await feedback.serving { try await self.run(configuration, $0) }
     }
 
     private func run(
@@ -55,31 +47,18 @@ struct BinaryDemo {
         _ feedback: SimulatedFeedback
     ) async throws -> DemoReport {
         let credentials = configuration.credentials
-        let gateway = try await SimulatedGateway.start(configuration)
-        self.narrator.say("a simulated APNs listens on \(gateway.host), port \(gateway.port)")
-        do {
+        return try await SimulatedGateway.start(configuration).serving { gateway in
+            self.narrator.say("a simulated APNs listens on \(gateway.host), port \(gateway.port)")
             var report = try await self.run(gateway, credentials)
             let list = FeedbackDemo(gone: try DemoBatch.devices(Self.gone), narrator: self.narrator)
             self.narrator.say("a simulated feedback service listens on \(feedback.host), port \(feedback.port)")
             report.rows += try await list.run(host: feedback.host, port: feedback.port, credentials)
-            await gateway.stop()
             return report
-        } catch {
-            await gateway.stop()
-            throw error
         }
     }
 
     private func run(_ gateway: SimulatedGateway, _ credentials: TestCredentials) async throws -> DemoReport {
-        var configuration = BinaryConfiguration(
-            host: gateway.host,
-            port: gateway.port,
-            identity: credentials.client,
-            outcomes: .sink(self.sink)
-        )
-        configuration.logger = .silent
-        configuration.trustRoots = credentials.trustRoots
-        configuration.serverName = "localhost"
+        var configuration = credentials.binary(host: gateway.host, port: gateway.port, outcomes: .sink(self.sink))
         configuration.options.settleTime = Self.settleTime
         let provider = try BinaryProvider(configuration)
         let telling = Task { [narrator = self.narrator, events = provider.events(bufferingNewest: 65_536)] in

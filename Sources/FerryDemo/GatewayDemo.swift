@@ -20,10 +20,6 @@ struct GatewayDemo {
     private let recorder = APNsMemoryRecorder()
     private let rejections = Rejections()
 
-    init(narrator: DemoNarrator) {
-        self.narrator = narrator
-    }
-
     func run() async throws -> DemoReport {
         let credentials = try TestCredentials()
         var configuration = SimulatedAPNs.Configuration(credentials: credentials)
@@ -32,15 +28,7 @@ struct GatewayDemo {
             .reject(try DemoBatch.devices(Self.bad)),
             HTTP2Rule(tokens: try DemoBatch.devices(Self.gone), status: 410, timestamp: HTTP2Demo.lostAt),
         ]
-        let apns = try await SimulatedAPNs.start(configuration)
-        do {
-            let report = try await self.run(apns, credentials)
-            await apns.stop()
-            return report
-        } catch {
-            await apns.stop()
-            throw error
-        }
+        return try await SimulatedAPNs.start(configuration).serving { try await self.run($0, credentials) }
     }
 
     private func run(_ apns: SimulatedAPNs, _ credentials: TestCredentials) async throws -> DemoReport {
@@ -52,13 +40,8 @@ struct GatewayDemo {
             "a gateway takes the binary protocol on \(gateway.host), port \(gateway.port), and forwards to a simulated APNs "
                 + "for HTTP/2 on port \(apns.port)"
         )
-        do {
-            let report = try await self.run(gateway, credentials)
-            await gateway.stop(within: DemoBatch.limit)
-            return report
-        } catch {
-            await gateway.stop(within: .zero)
-            throw error
+        return try await gateway.serving(stopWithin: DemoBatch.limit, afterErrorWithin: .zero) {
+            try await self.run($0, credentials)
         }
     }
 

@@ -1,8 +1,7 @@
 internal import Ferry
+internal import FerryForwarding
 internal import FerryPlatform
-internal import FerryTerminal
 internal import FerryTesting
-internal import Logging
 
 /// The HTTP/2 part of the demo: one batch with a provider token. APNs rejects some notifications, and leaves in the
 /// middle.
@@ -23,10 +22,6 @@ struct HTTP2Demo {
     private let sink = DemoSink()
     private let recorder = APNsMemoryRecorder()
 
-    init(narrator: DemoNarrator) {
-        self.narrator = narrator
-    }
-
     func run() async throws -> DemoReport {
         let credentials = try TestCredentials()
         var configuration = SimulatedAPNs.Configuration(credentials: credentials)
@@ -43,35 +38,17 @@ struct HTTP2Demo {
                 lastStream: .current
             ),
         ]
-        let apns = try await SimulatedAPNs.start(configuration)
-        self.narrator.say("a simulated APNs for HTTP/2 listens on \(apns.host), port \(apns.port)")
-        do {
-            let report = try await self.run(apns, credentials)
-            await apns.stop()
-            return report
-        } catch {
-            await apns.stop()
-            throw error
+        return try await SimulatedAPNs.start(configuration).serving { apns in
+            self.narrator.say("a simulated APNs for HTTP/2 listens on \(apns.host), port \(apns.port)")
+            return try await self.run(apns, credentials)
         }
     }
 
     private func run(_ apns: SimulatedAPNs, _ credentials: TestCredentials) async throws -> DemoReport {
-        let tokens = try ProviderTokenSource(
-            key: credentials.tokenKey,
-            keyID: credentials.keyID,
-            teamID: credentials.teamID
+        let tokens = try credentials.tokenSource()
+        let provider = try HTTP2Provider(
+            credentials.http2(to: apns, tokens, topic: LocalGateway.topic, outcomes: .sink(self.sink))
         )
-        var configuration = HTTP2Configuration(
-            host: apns.host,
-            port: apns.port,
-            credentials: .token(tokens),
-            topic: "com.example.ferry",
-            outcomes: .sink(self.sink)
-        )
-        configuration.logger = .silent
-        configuration.trustRoots = credentials.trustRoots
-        configuration.serverName = "localhost"
-        let provider = try HTTP2Provider(configuration)
         let telling = Task { [narrator = self.narrator, events = provider.events(bufferingNewest: 65_536)] in
             var narrator = HTTP2Narrator(narrator: narrator)
             for await event in events { narrator.tell(event) }

@@ -1,4 +1,5 @@
 internal import Ferry
+internal import FerryForwarding
 internal import FerryTerminal
 internal import FerryTesting
 internal import Logging
@@ -21,35 +22,16 @@ struct MigrationDemo {
     private let gatewayRecorder = GatewayMemoryRecorder()
     private let apnsRecorder = APNsMemoryRecorder()
 
-    init(narrator: DemoNarrator) {
-        self.narrator = narrator
-    }
-
     func run() async throws -> DemoReport {
         let credentials = try TestCredentials()
-        var gatewayConfiguration = SimulatedGateway.Configuration(credentials: credentials)
-        gatewayConfiguration.recorder = self.gatewayRecorder
-        gatewayConfiguration.script.rules = [.reject(try DemoBatch.devices(Self.bad))]
-        var apnsConfiguration = SimulatedAPNs.Configuration(credentials: credentials)
-        apnsConfiguration.recorder = self.apnsRecorder
-        apnsConfiguration.script.rules = [.reject(try DemoBatch.devices(Self.bad))]
-        let gateway = try await SimulatedGateway.start(gatewayConfiguration)
-        let apns: SimulatedAPNs
-        do {
-            apns = try await SimulatedAPNs.start(apnsConfiguration)
-        } catch {
-            await gateway.stop()
-            throw error
-        }
-        do {
-            let report = try await self.run(gateway, apns, credentials)
-            await gateway.stop()
-            await apns.stop()
-            return report
-        } catch {
-            await gateway.stop()
-            await apns.stop()
-            throw error
+        var gateway = SimulatedGateway.Configuration(credentials: credentials)
+        gateway.recorder = self.gatewayRecorder
+        gateway.script.rules = [.reject(try DemoBatch.devices(Self.bad))]
+        var apns = SimulatedAPNs.Configuration(credentials: credentials)
+        apns.recorder = self.apnsRecorder
+        apns.script.rules = [.reject(try DemoBatch.devices(Self.bad))]
+        return try await SimulatedGateway.start(gateway).serving { gateway in
+            try await SimulatedAPNs.start(apns).serving { try await self.run(gateway, $0, credentials) }
         }
     }
 
@@ -110,29 +92,10 @@ struct MigrationDemo {
         _ apns: SimulatedAPNs,
         _ credentials: TestCredentials
     ) throws -> MigratingConfiguration {
-        var binary = BinaryConfiguration(
-            host: gateway.host,
-            port: gateway.port,
-            identity: credentials.client,
-            outcomes: .discard
-        )
-        binary.trustRoots = credentials.trustRoots
-        binary.serverName = "localhost"
+        var binary = credentials.binary(host: gateway.host, port: gateway.port, outcomes: .discard)
         binary.options.settleTime = .milliseconds(300)
-        let tokens = try ProviderTokenSource(
-            key: credentials.tokenKey,
-            keyID: credentials.keyID,
-            teamID: credentials.teamID
-        )
-        var http2 = HTTP2Configuration(
-            host: apns.host,
-            port: apns.port,
-            credentials: .token(tokens),
-            topic: "com.example.ferry",
-            outcomes: .discard
-        )
-        http2.trustRoots = credentials.trustRoots
-        http2.serverName = "localhost"
+        let tokens = try credentials.tokenSource()
+        let http2 = credentials.http2(to: apns, tokens, topic: LocalGateway.topic, outcomes: .discard)
         var configuration = MigratingConfiguration(binary: binary, http2: http2, outcomes: .sink(self.sink))
         configuration.logger = .silent
         configuration.options.fallback = MigrationOptions.Fallback()

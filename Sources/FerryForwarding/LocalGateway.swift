@@ -1,12 +1,10 @@
 package import Ferry
 package import FerryGateway
-internal import FerryTerminal
 package import FerryTesting
-internal import Logging
 package import NIOCore
 
 /// A gateway in this process, before a simulated APNs, for the client of ``TestCredentials``.
-package struct LocalGateway {
+package struct LocalGateway: LocalServer {
     /// The topic that the gateway gives to every notification.
     package static let topic = "com.example.ferry"
 
@@ -25,7 +23,7 @@ package struct LocalGateway {
         on group: (any EventLoopGroup)? = nil,
         _ change: (inout Gateway.Configuration) -> Void = { _ in }
     ) async throws -> LocalGateway {
-        var forwarding = try Self.forwarding(to: apns, credentials, outcomes: .discard)
+        var forwarding = credentials.http2(to: apns, try credentials.tokenSource(), outcomes: .discard)
         if let group { forwarding.eventLoopGroup = group }
         let upstream = try GatewayUpstream.over(http2: forwarding)
         var configuration = Gateway.Configuration(
@@ -36,39 +34,12 @@ package struct LocalGateway {
         )
         change(&configuration)
         do {
-            let gateway = try await Gateway.start(
-                configuration,
-                upstreams: [upstream],
-                on: group
-            )
+            let gateway = try await Gateway.start(configuration, upstreams: [upstream], on: group)
             return LocalGateway(gateway: gateway, upstream: upstream, credentials: credentials)
         } catch {
             _ = await upstream.provider.shutDown(within: .zero)
             throw error
         }
-    }
-
-    /// The configuration of a provider that sends to the simulated APNs over HTTP/2.
-    package static func forwarding(
-        to apns: SimulatedAPNs,
-        _ credentials: TestCredentials,
-        outcomes: OutcomeDelivery
-    ) throws -> HTTP2Configuration {
-        let tokens = try ProviderTokenSource(
-            key: credentials.tokenKey,
-            keyID: credentials.keyID,
-            teamID: credentials.teamID
-        )
-        var configuration = HTTP2Configuration(
-            host: apns.host,
-            port: apns.port,
-            credentials: .token(tokens),
-            outcomes: outcomes
-        )
-        configuration.logger = .silent
-        configuration.trustRoots = credentials.trustRoots
-        configuration.serverName = "localhost"
-        return configuration
     }
 
     package var host: String { self.gateway.host }
@@ -81,16 +52,7 @@ package struct LocalGateway {
 
     /// The configuration of a client of the binary protocol.
     package func client(outcomes: OutcomeDelivery) -> BinaryConfiguration {
-        var configuration = BinaryConfiguration(
-            host: self.host,
-            port: self.port,
-            identity: self.credentials.client,
-            outcomes: outcomes
-        )
-        configuration.logger = .silent
-        configuration.trustRoots = self.credentials.trustRoots
-        configuration.serverName = "localhost"
-        return configuration
+        self.credentials.binary(host: self.host, port: self.port, outcomes: outcomes)
     }
 
     /// Shuts the gateway down, and then its connections to APNs.

@@ -18,24 +18,6 @@ extension BinaryConnection {
         let presumedCount: Int
         let progress: Progress
 
-        init(
-            mayHaveLeft: [NotificationCache.Written],
-            neverLeft: [NotificationCache.Written],
-            isSole: Bool,
-            isBehindLastProbe: Bool,
-            isBehindSearchProbe: Bool,
-            presumedCount: Int,
-            progress: Progress
-        ) {
-            self.mayHaveLeft = mayHaveLeft
-            self.neverLeft = neverLeft
-            self.isSole = isSole
-            self.isBehindLastProbe = isBehindLastProbe
-            self.isBehindSearchProbe = isBehindSearchProbe
-            self.presumedCount = presumedCount
-            self.progress = progress
-        }
-
         /// Removes and returns those that may have left and stand before the sequence number `end`.
         mutating func take(before end: UInt64) -> [NotificationCache.Written] {
             var taken: [NotificationCache.Written] = []

@@ -111,23 +111,27 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         }
         try ConnectionOptionGroup.loopCounts.require(self.connections, "--connections")
         try ConnectionOptionGroup.loopCounts.require(self.loops, "--loops")
-        guard self.size.loops <= self.size.connections else {
-            throw ValidationError(
-                "--loops \(self.size.loops) needs as many connections: give --connections \(self.size.loops)."
-            )
+        let loops = self.provider.loops
+        guard loops <= self.provider.connections else {
+            throw ValidationError("--loops \(loops) needs as many connections: give --connections \(loops).")
         }
     }
 
-    private var size: BenchSize { BenchSize(connections: self.connections ?? 1, loops: self.loops ?? 1) }
+    private var provider: BenchProvider {
+        BenchProvider(
+            connections: self.connections ?? 1,
+            loops: self.loops ?? 1,
+            hasMetrics: self.metrics,
+            migrates: self.migrate
+        )
+    }
 
     // Both ends of each connection are in this process, and each end has its own threads.
-    var socketCount: Int { 24 + 2 * self.size.connections }
+    var socketCount: Int { 24 + 2 * self.provider.connections }
 
     private var plan: BenchPlan {
         var plan = BenchPlan(self.target, count: self.count)
-        plan.size = self.size
-        plan.hasMetrics = self.metrics
-        plan.migrates = self.migrate
+        plan.provider = self.provider
         plan.upstreamDelay = self.upstreamDelay.map { .milliseconds($0) }
         plan.store = self.store
         return plan

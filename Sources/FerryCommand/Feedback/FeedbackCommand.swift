@@ -110,11 +110,7 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
         }
         let output = FileDescriptor(STDOUT_FILENO, isOwned: false)
         var run = FeedbackRun(reader: reader, hasIdentity: configuration.identity != nil) { line throws(FileFailure) in
-            let bytes = Array("\(line)\n".utf8)
-            let result = bytes.withUnsafeBytes { bytes in
-                Result { () throws(FileFailure) in try output.writeAll(bytes) }
-            }
-            try result.get()
+            try output.write("\(line)\n")
         }
         run.since = self.since?.date
         run.isJSON = self.json

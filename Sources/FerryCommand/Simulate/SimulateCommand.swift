@@ -189,11 +189,7 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
 
     private func startGateway(_ configuration: SimulatedGateway.Configuration) async throws -> SimulatedGateway? {
         guard let port = self.binary else { return nil }
-        do {
-            return try await SimulatedGateway.start(configuration)
-        } catch {
-            throw self.cannotListen(port, error)
-        }
+        return try await self.start(on: port) { try await SimulatedGateway.start(configuration) }
     }
 
     /// Starts a feedback service with the settings of the gateway.
@@ -205,11 +201,7 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
         configuration.requiresClientCertificate = gateway.requiresClientCertificate
         configuration.maximumTLSVersion = gateway.maximumTLSVersion
         configuration.script = gateway.script.feedback
-        do {
-            return try await SimulatedFeedback.start(configuration)
-        } catch {
-            throw self.cannotListen(port, error)
-        }
+        return try await self.start(on: port) { [configuration] in try await SimulatedFeedback.start(configuration) }
     }
 
     /// Starts APNs over HTTP/2, with the settings that it shares with the gateway.
@@ -224,11 +216,7 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
         configuration.maximumTLSVersion = self.tlsMax?.version ?? .tls13
         configuration.script = gateway.script.http2
         configuration.recorder = recorder
-        do {
-            return try await SimulatedAPNs.start(configuration)
-        } catch {
-            throw self.cannotListen(port, error)
-        }
+        return try await self.start(on: port) { [configuration] in try await SimulatedAPNs.start(configuration) }
     }
 
     private func startAppStore(
@@ -236,8 +224,8 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
         _ recorder: GatewayFileRecorder?
     ) async throws -> AppStoreSimulation? {
         guard let port = self.appStore.appStore else { return nil }
-        do {
-            return try await AppStoreSimulation.start(
+        return try await self.start(on: port) {
+            try await AppStoreSimulation.start(
                 self.appStore,
                 host: gateway.host,
                 port: port,
@@ -245,14 +233,17 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
                 directory: self.tlsDir,
                 recorder: recorder
             )
-        } catch let failure as CommandFailure {
-            throw failure
-        } catch {
-            throw self.cannotListen(port, error)
         }
     }
 
-    private func cannotListen(_ port: Int, _ error: any Error) -> CommandFailure {
-        .usage("Cannot listen on \(self.host), port \(port): \(Sentence.of(error))")
+    /// Returns the service that `body` starts. Its error names the port.
+    private func start<Service>(on port: Int, _ body: () async throws -> Service) async throws -> Service {
+        do {
+            return try await body()
+        } catch let failure as CommandFailure {
+            throw failure
+        } catch {
+            throw CommandFailure.usage("Cannot listen on \(self.host), port \(port): \(Sentence.of(error))")
+        }
     }
 }

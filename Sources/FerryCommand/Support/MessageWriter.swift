@@ -61,10 +61,7 @@ final class MessageWriter: Sendable {
         await withCheckedContinuation { continuation in
             let waiting = Locked<CheckedContinuation<Void, Never>?>(continuation)
             let goOn: @Sendable () -> Void = {
-                waiting.withLock { waiting in
-                    defer { waiting = nil }
-                    return waiting
-                }?.resume()
+                waiting.withLock { $0.take() }?.resume()
             }
             self.thread.submit { _ in goOn() }
             MultiThreadedEventLoopGroup.singleton.any().scheduleTask(in: TimeAmount(limit), goOn)

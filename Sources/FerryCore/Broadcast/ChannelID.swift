@@ -29,16 +29,6 @@ public struct ChannelID: RawRepresentable, Hashable, Sendable, CustomStringConve
     public var description: String { self.rawValue }
 
     private static func isOne(_ bytes: some Collection<UInt8>) -> Bool {
-        1...self.maximumLength ~= bytes.count && bytes.allSatisfy(self.isBase64)
-    }
-
-    private static func isBase64(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="),
-            UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
+        1...self.maximumLength ~= bytes.count && bytes.allSatisfy { $0.isBase64 || "-_".utf8.contains($0) }
     }
 }

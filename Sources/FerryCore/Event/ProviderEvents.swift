@@ -190,9 +190,7 @@ final class EventBuffer: Sendable {
 
         /// Removes and returns the waiter with `id`; nil if it no longer waits.
         mutating func takeWaiter(_ id: UInt64) -> Waiter? {
-            guard self.waiter?.id == id else { return nil }
-            defer { self.waiter = nil }
-            return self.waiter
+            self.waiter?.id == id ? self.waiter.take() : nil
         }
 
         mutating func pop() -> ProviderEvent? {
@@ -261,8 +259,7 @@ final class EventBuffer: Sendable {
     func finish() {
         let waiter = self.state.withLock { state in
             state.finished = true
-            defer { state.waiter = nil }
-            return state.waiter
+            return state.waiter.take()
         }
         waiter?.continuation.resume(returning: nil)
     }

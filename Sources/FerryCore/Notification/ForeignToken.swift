@@ -80,13 +80,5 @@ enum ForeignToken {
     }
 
     /// Whether the byte is of the alphabet of Base64 or base64url.
-    private static func isBase64(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default:
-            byte == UInt8(ascii: "+") || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "-")
-                || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "=")
-        }
-    }
+    private static func isBase64(_ byte: UInt8) -> Bool { byte.isBase64 || "-_".utf8.contains(byte) }
 }

@@ -140,29 +140,9 @@ struct HostProbe: Sendable {
         client.saysDoctor = true
         let context = try TLSContext(testingWithoutVerification: client)
         let limits = HandshakeProbe.Limits(handshake: self.limit, verdict: Self.verdictLimit)
-        let (eventLoop, serverName) = (self.eventLoop, self.serverName)
-        let result = eventLoop.makePromise(of: HandshakeReport.self)
-        let connecting = self.bootstrap
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let probe = try HandshakeProbe(
-                        client: context,
-                        serverName: serverName,
-                        limits: limits,
-                        result: result
-                    )
-                    try channel.pipeline.syncOperations.addHandler(probe)
-                }
-            }
-            .connect(to: address)
-        connecting.whenFailure { result.fail($0) }
-        do {
-            return try await result.futureResult.get()
-        } catch let error as TLSError {
-            throw error
-        } catch {
-            // The address accepted a connection before and refuses now.
-            return HandshakeReport(ending: .closed)
+        return try await self.probe(address, orElse: HandshakeReport(ending: .closed)) { [serverName] channel, result in
+            let probe = try HandshakeProbe(client: context, serverName: serverName, limits: limits, result: result)
+            try channel.pipeline.syncOperations.addHandler(probe)
         }
     }
 
@@ -174,25 +154,31 @@ struct HostProbe: Sendable {
                 applicationProtocols: [Self.http2Name]
             )
         )
-        let (limit, serverName) = (self.limit, self.serverName)
-        let result = self.eventLoop.makePromise(of: HTTP2Greeting.self)
-        let connecting = self.bootstrap
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let tls = try TLSHandler(client: context, serverName: serverName)
-                    let probe = try HTTP2GreetingProbe(limit: limit, result: result)
-                    try channel.pipeline.syncOperations.addHandlers([tls, probe] as [any ChannelHandler])
-                }
-            }
-            .connect(to: address)
-        connecting.whenFailure { result.fail($0) }
+        return try await self.probe(address, orElse: .closed(nil)) { [limit, serverName] channel, result in
+            let tls = try TLSHandler(client: context, serverName: serverName)
+            let probe = try HTTP2GreetingProbe(limit: limit, result: result)
+            try channel.pipeline.syncOperations.addHandlers([tls, probe] as [any ChannelHandler])
+        }
+    }
+
+    /// Connects, and returns the result of the handlers that `add` adds.
+    ///
+    /// - Parameter refusal: the result if the address, which accepted a connection before, refuses now.
+    private func probe<Value: Sendable>(
+        _ address: SocketAddress,
+        orElse refusal: Value,
+        _ add: @escaping @Sendable (any Channel, EventLoopPromise<Value>) throws -> Void
+    ) async throws -> Value {
+        let result = self.eventLoop.makePromise(of: Value.self)
+        self.bootstrap
+            .channelInitializer { channel in channel.eventLoop.makeCompletedFuture { try add(channel, result) } }
+            .connect(to: address).whenFailure { result.fail($0) }
         do {
             return try await result.futureResult.get()
         } catch let error as TLSError {
             throw error
         } catch {
-            // The address accepted a connection before and refuses now.
-            return .closed(nil)
+            return refusal
         }
     }
 

@@ -1,3 +1,5 @@
+internal import FerryCore
+
 /// The name of one run of the operating system, from boot to shutdown. Within one run, the monotonic clocks of two
 /// processes are the same clock, and nobody can set it back.
 package struct BootIdentifier: Hashable, Sendable {
@@ -17,14 +19,7 @@ package struct BootIdentifier: Hashable, Sendable {
     /// - Parameter text: 32 hexadecimal digits as Linux has them, with or without hyphens.
     package init?(_ text: String) {
         let digits = text.filter { $0 != "-" && !$0.isWhitespace }
-        guard digits.utf8.count == 2 * Self.length else { return nil }
-        var bytes: [UInt8] = []
-        var rest = Substring(digits)
-        while !rest.isEmpty {
-            guard let byte = UInt8(rest.prefix(2), radix: 16) else { return nil }
-            bytes.append(byte)
-            rest = rest.dropFirst(2)
-        }
+        guard let bytes = [UInt8](hexadecimal: digits.utf8) else { return nil }
         self.init(bytes)
     }
 }

@@ -25,12 +25,6 @@ package struct ListAnswer: Hashable, Sendable {
     package var place: ListPlace?
     /// The reason why lines are missing; nil if all were written.
     package var trouble: String?
-
-    package init(count: Int, place: ListPlace? = nil, trouble: String? = nil) {
-        self.count = count
-        self.place = place
-        self.trouble = trouble
-    }
 }
 
 /// A place in a file. It still identifies the file after a rename.

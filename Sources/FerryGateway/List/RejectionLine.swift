@@ -54,17 +54,6 @@ struct RejectionLine {
     /// Makes a JSON string. It escapes the text, because an unescaped quotation mark from APNs could end the line and
     /// begin a false one.
     private static func string(_ text: String) -> String {
-        var string = "\""
-        for scalar in text.beginning(utf8: Self.textLimit).unicodeScalars {
-            switch scalar {
-            case "\"": string += #"\""#
-            case "\\": string += #"\\"#
-            case ..<" ":
-                let digits = String(scalar.value, radix: 16)
-                string += #"\u"# + String(repeating: "0", count: 4 - digits.count) + digits
-            default: string.unicodeScalars.append(scalar)
-            }
-        }
-        return string + "\""
+        String(decoding: JSONText.quoted(String(text.beginning(utf8: Self.textLimit))), as: UTF8.self)
     }
 }

@@ -6,11 +6,6 @@ internal import NIOCore
 struct EpisodeID: Hashable, Sendable {
     var connection: ConnectionID
     var sequence: UInt64
-
-    init(connection: ConnectionID, sequence: UInt64) {
-        self.connection = connection
-        self.sequence = sequence
-    }
 }
 
 /// A notification that a client sent after the one that was named, and may send again.
@@ -23,14 +18,6 @@ struct Follower: Hashable, Sendable {
     var isConstant: Bool
     /// Nil: it has none, or it is not known any more.
     var identifier: UInt32?
-
-    init(key: ReplayKey, job: JobID, fate: JobFate, isConstant: Bool, identifier: UInt32? = nil) {
-        self.key = key
-        self.job = job
-        self.fate = fate
-        self.isConstant = isConstant
-        self.identifier = identifier
-    }
 }
 
 /// The event that began an episode.

@@ -11,15 +11,10 @@ enum ReplayClass: Hashable, Sendable {
 /// How many followers a client sends again: the size of its cache, as far as it showed.
 struct Reach: Hashable, Sendable {
     /// The largest number of followers that came back after one error response.
-    var proven: Int
+    var proven = 0
     /// The number of followers that came back when older ones did not; nil: so far, all came back. If more followers
     /// than this exist, the client has forgotten the notification that an error response would name.
     var limit: Int?
-
-    init(proven: Int = 0, limit: Int? = nil) {
-        self.proven = proven
-        self.limit = limit
-    }
 
     /// Notes that of `count` followers the one at `earliest`, and later ones, came back.
     mutating func showed(earliest: Int, of count: Int) {

@@ -19,29 +19,13 @@ struct ReplayFilter: Sendable {
         /// The episode whose drain the notification was read in.
         var draining: EpisodeID?
         /// Whether the error response of that episode was written so long ago that the client may have read it.
-        var mayHaveHeard: Bool
+        var mayHaveHeard = true
         /// The connection is new, so that the notification may continue one that a crash ended.
-        var isOpening: Bool
+        var isOpening = false
         /// When the connection was opened.
-        var openedAt: NIODeadline
+        var openedAt = NIODeadline.distantPast
         /// Its frame begins with the identifier, as only those of Pushy do among the known libraries. Pushy circles.
-        var resemblesPushy: Bool
-
-        init(
-            connection: ConnectionID,
-            draining: EpisodeID? = nil,
-            mayHaveHeard: Bool = true,
-            isOpening: Bool = false,
-            openedAt: NIODeadline = .distantPast,
-            resemblesPushy: Bool = false
-        ) {
-            self.connection = connection
-            self.draining = draining
-            self.mayHaveHeard = mayHaveHeard
-            self.isOpening = isOpening
-            self.openedAt = openedAt
-            self.resemblesPushy = resemblesPushy
-        }
+        var resemblesPushy = false
     }
 
     /// What the owner does with a notification.

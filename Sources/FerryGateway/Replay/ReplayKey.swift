@@ -6,11 +6,6 @@ struct ReplayKey: Hashable, Sendable {
     var high: UInt64
     var low: UInt64
 
-    init(high: UInt64, low: UInt64) {
-        self.high = high
-        self.low = low
-    }
-
     /// Half of the bits are enough for a table, because they are a keyed hash already.
     func hash(into hasher: inout Hasher) {
         hasher.combine(self.low)

@@ -71,10 +71,5 @@ private final class RefusedCertificate: Sendable {
         self.last.withLock { $0 = words }
     }
 
-    func take() -> String? {
-        self.last.withLock { last in
-            defer { last = nil }
-            return last
-        }
-    }
+    func take() -> String? { self.last.withLock { $0.take() } }
 }

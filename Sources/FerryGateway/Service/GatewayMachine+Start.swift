@@ -13,7 +13,12 @@ extension GatewayMachine {
             let hash = try GatewayHash(
                 key: (0..<KeyedHash.keyLength).map { _ in .random(in: 0...255, using: &generator) }
             )
-            let dispatch = Dispatch(configuration, upstreams: upstreams, node: generator.next())
+            let dispatch = Dispatch(
+                identities: configuration.identities,
+                routes: configuration.routes,
+                upstreams: upstreams,
+                node: generator.next()
+            )
             let names = configuration.identities.map(\.name)
             let list = configuration.list.map { _ in RejectionList(clients: names, isStored: false) }
             return GatewayMachine(dispatch, list: list, makeKey: hash.key)
@@ -59,7 +64,8 @@ extension GatewayMachine {
         }
         let first = Journal.firstNumber(of: opening.epoch)
         let dispatch = Dispatch(
-            configuration,
+            identities: configuration.identities,
+            routes: configuration.routes,
             upstreams: upstreams,
             node: opening.node,
             firstJob: first,
@@ -86,24 +92,5 @@ extension GatewayMachine {
             now: now
         )
         return machine
-    }
-}
-
-extension Dispatch {
-    fileprivate init(
-        _ configuration: Gateway.Configuration,
-        upstreams: Int,
-        node: UInt64,
-        firstJob: UInt64 = 1,
-        isStored: Bool = false
-    ) {
-        self.init(
-            identities: configuration.identities,
-            routes: configuration.routes,
-            upstreams: upstreams,
-            node: node,
-            firstJob: firstJob,
-            isStored: isStored
-        )
     }
 }

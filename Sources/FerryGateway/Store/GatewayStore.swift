@@ -48,12 +48,6 @@ package struct StoreOpening: Hashable, Sendable {
     /// The key of the replay filter's hash. The store keeps it for ever, so that hashes of an earlier process stay
     /// valid.
     package var hashKey: [UInt8]
-
-    package init(node: UInt64, epoch: UInt64, hashKey: [UInt8]) {
-        self.node = node
-        self.epoch = epoch
-        self.hashKey = hashKey
-    }
 }
 
 /// A thing that only one process may have.
@@ -71,11 +65,6 @@ package struct StoredSegment: Hashable, Sendable {
     /// The number of the segment. Numbers ascend, and are never used twice.
     package var number: UInt64
     package var bytes: [UInt8]
-
-    package init(number: UInt64, bytes: [UInt8]) {
-        self.number = number
-        self.bytes = bytes
-    }
 }
 
 /// A small table of a store. The raw values are on disk, so never change one.
@@ -109,11 +98,6 @@ package enum StoreTable: UInt8, Sendable, CaseIterable {
 package struct StoreRow: Hashable, Sendable {
     package var key: [UInt8]
     package var value: [UInt8]
-
-    package init(key: [UInt8], value: [UInt8]) {
-        self.key = key
-        self.value = value
-    }
 }
 
 /// A change of a row.
@@ -136,16 +120,9 @@ package struct StoreCommit: Hashable, Sendable {
     package var epoch: UInt64
     package var segment: StoredSegment
     /// The changes of rows, in order.
-    package var changes: [StoreChange]
+    package var changes: [StoreChange] = []
     /// The numbers of segments that are no longer needed.
-    package var drops: [UInt64]
-
-    package init(epoch: UInt64, segment: StoredSegment, changes: [StoreChange] = [], drops: [UInt64] = []) {
-        self.epoch = epoch
-        self.segment = segment
-        self.changes = changes
-        self.drops = drops
-    }
+    package var drops: [UInt64] = []
 }
 
 /// The answer to a commit.

@@ -19,22 +19,6 @@ package struct PushAnswer: Hashable, Sendable {
     /// `retry-after` of a refusal, in seconds (RFC 9110 section 10.2.3); nil when it was missing or a date.
     package var retryAfter: UInt32?
 
-    package init(
-        status: HTTPStatus,
-        apnsID: APNSID? = nil,
-        uniqueID: String? = nil,
-        reason: Reason? = nil,
-        timestamp: Int64? = nil,
-        retryAfter: UInt32? = nil
-    ) {
-        self.status = status
-        self.apnsID = apnsID
-        self.uniqueID = uniqueID
-        self.reason = reason
-        self.timestamp = timestamp
-        self.retryAfter = retryAfter
-    }
-
     /// Whether APNs took the notification. Only status 200 says so.
     package var isAccepted: Bool { self.status == .ok }
 

@@ -36,15 +36,7 @@ extension RequestCheck {
     /// Whether the bytes may stand in the path of a request.
     static func isBundleID(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         // A proxy may take a path that ends in a dot segment for a shorter one.
-        bytes.first != UInt8(ascii: ".")
-            && bytes.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-                    true
-                default: false
-                }
-            }
+        bytes.first != UInt8(ascii: ".") && bytes.allSatisfy { $0.isASCIIAlphanumeric || "-_.".utf8.contains($0) }
     }
 }
 

@@ -42,12 +42,6 @@ package struct SideHealth {
         package var hasWork: Bool
         /// The number of notifications that the peer has accepted, or rejected for a fault of the notification.
         package var answered: Int
-
-        package init(isUsable: Bool, hasWork: Bool, answered: Int) {
-            self.isUsable = isUsable
-            self.hasWork = hasWork
-            self.answered = answered
-        }
     }
 
     private let downAfter: TimeAmount

@@ -40,10 +40,7 @@ struct CertificateReader {
     }
 
     var fingerprint: [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { storage, count in
-            var length: UInt32 = 0
-            if X509_digest(self.certificate, EVP_sha256(), storage.baseAddress, &length) == 1 { count = Int(length) }
-        }
+        SHA256.result { X509_digest(self.certificate, EVP_sha256(), $0, $1) == 1 }
     }
 
     var alternativeNames: (dns: [String], ip: [String]) {

@@ -1,3 +1,4 @@
+internal import FerryCore
 public import FerryPlatform
 
 /// The facts in a certificate that matter to push services.
@@ -97,9 +98,5 @@ public struct CertificateSummary: Sendable, Hashable {
     }
 
     /// ``fingerprint`` as 64 lower-case hexadecimal digits.
-    public var fingerprintHex: String {
-        let digits = Array("0123456789abcdef".utf8)
-        let text = self.fingerprint.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-        return String(decoding: text, as: UTF8.self)
-    }
+    public var fingerprintHex: String { self.fingerprint.hexadecimal }
 }

@@ -1,4 +1,5 @@
 internal import CFerryOpenSSL
+internal import FerryCore
 
 /// A description of a private key that is safe to show: nothing in it helps to guess the key.
 struct KeyDescription: Hashable {
@@ -11,15 +12,11 @@ struct KeyDescription: Hashable {
         defer { ErrorQueue.clear() }
         let pointer = key.pointer
         self.kind = keyKind(pointer)
-        let der = encodedDER { i2d_PUBKEY(pointer, $0) } ?? []
-        self.fingerprint = [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { storage, count in
-            var length: UInt32 = 0
-            if EVP_Digest(der, der.count, storage.baseAddress, &length, EVP_sha256(), nil) == 1 { count = Int(length) }
-        }
+        self.fingerprint = SHA256.hash(encodedDER { i2d_PUBKEY(pointer, $0) } ?? [])
     }
 
     private var sentence: String {
-        "\(self.kind), SHA-256 of the public key \(self.fingerprint.prefix(8).map(hexadecimal).joined())…"
+        "\(self.kind), SHA-256 of the public key \(Array(self.fingerprint.prefix(8)).hexadecimal)…"
     }
 
     /// Returns the error for a file with several keys.
@@ -40,9 +37,4 @@ func keyKind(_ key: OpaquePointer) -> String {
     if EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA { return "RSA \(EVP_PKEY_get_bits(key))" }
     if let group = keyGroup(key) { return group }
     return EVP_PKEY_get0_type_name(key).map { String(cString: $0) } ?? "unknown"
-}
-
-private func hexadecimal(_ byte: UInt8) -> String {
-    let digits = Array("0123456789abcdef")
-    return String([digits[Int(byte >> 4)], digits[Int(byte & 15)]])
 }

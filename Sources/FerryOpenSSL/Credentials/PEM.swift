@@ -91,12 +91,5 @@ enum PEM {
         return blocks
     }
 
-    static func isText(_ bytes: [UInt8]) -> Bool {
-        self.contains("-----BEGIN ", in: bytes)
-    }
-
-    private static func contains(_ text: StaticString, in bytes: [UInt8]) -> Bool {
-        let needle = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
-        return bytes.indices.contains { bytes[$0...].starts(with: needle) }
-    }
+    static func isText(_ bytes: [UInt8]) -> Bool { bytes.firstRange(of: Array("-----BEGIN ".utf8)) != nil }
 }

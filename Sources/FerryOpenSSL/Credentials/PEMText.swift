@@ -43,8 +43,8 @@ enum PEMText {
 
     /// Returns the decoded bytes of Base64, if they are PEM text or begin as DER does.
     private static func decoded(_ text: [UInt8]) -> [UInt8]? {
-        guard text.count >= self.shortestBase64, text.allSatisfy({ self.isBase64($0) || self.isFiller($0) }),
-            let data = Data(base64Encoded: Data(text.filter { self.isBase64($0) }))
+        guard text.count >= self.shortestBase64, text.allSatisfy({ $0.isBase64 || self.isFiller($0) }),
+            let data = Data(base64Encoded: Data(text.filter(\.isBase64)))
         else { return nil }
         let bytes = Array(data).withoutByteOrderMark
         // DER: a SEQUENCE.
@@ -126,15 +126,6 @@ enum PEMText {
         switch byte {
         case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"), UInt8(ascii: "\""),
             UInt8(ascii: "'"), UInt8(ascii: "\\"):
-            true
-        default: false
-        }
-    }
-
-    private static func isBase64(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="):
             true
         default: false
         }

@@ -18,8 +18,8 @@ package enum SHA256 {
         one.count == other.count && CRYPTO_memcmp(one, other, one.count) == 0
     }
 
-    /// The calls fail only without memory. Then there is no result, which equals no other.
-    private static func result(
+    /// Returns the bytes that OpenSSL writes with their number. The calls fail only without memory. Then there is no result, which equals no other.
+    static func result(
         _ body: (UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<UInt32>) -> Bool
     ) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { storage, count in

@@ -1,3 +1,5 @@
+internal import FerryCore
+
 /// Distinguishes host names and addresses from other texts.
 package enum HostName {
     /// The limits of RFC 1035, section 2.3.4, in octets.
@@ -12,7 +14,7 @@ package enum HostName {
         let name = text.hasSuffix(".") ? text.dropLast() : text[...]
         return name.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { label in
             1...Self.longestLabel ~= label.utf8.count && label.first != "-" && label.last != "-"
-                && label.utf8.allSatisfy { self.isAlphanumeric($0) || "-_".utf8.contains($0) }
+                && label.utf8.allSatisfy { $0.isASCIIAlphanumeric || "-_".utf8.contains($0) }
         }
     }
 
@@ -21,15 +23,6 @@ package enum HostName {
         let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         return text.count { $0 == ":" } > 1
             && parts[0].allSatisfy { $0.isHexDigit || $0 == ":" || $0 == "." }
-            && parts.dropFirst().allSatisfy { zone in !zone.isEmpty && zone.utf8.allSatisfy(self.isAlphanumeric) }
-    }
-
-    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: false
-        }
+            && parts.dropFirst().allSatisfy { zone in !zone.isEmpty && zone.utf8.allSatisfy(\.isASCIIAlphanumeric) }
     }
 }

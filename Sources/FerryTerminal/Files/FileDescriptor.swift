@@ -65,18 +65,10 @@ package final class FileDescriptor: Sendable {
         _ bytes: UnsafeRawBufferPointer,
         unless isGivenUp: (_ since: ContinuousClock.Instant) -> Bool = { _ in false }
     ) throws(FileFailure) {
-        try Self.writeAll(bytes, to: self.rawValue, unless: isGivenUp)
-    }
-
-    package static func writeAll(
-        _ bytes: UnsafeRawBufferPointer,
-        to descriptor: Int32,
-        unless isGivenUp: (_ since: ContinuousClock.Instant) -> Bool = { _ in false }
-    ) throws(FileFailure) {
         var rest = bytes
         var stalled: ContinuousClock.Instant?
         while !rest.isEmpty {
-            let count = write(descriptor, rest.baseAddress, rest.count)
+            let count = FerryPlatform.write(self.rawValue, rest.baseAddress, rest.count)
             if count >= 0 {
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
                 stalled = nil
@@ -84,12 +76,21 @@ package final class FileDescriptor: Sendable {
                 let since = stalled ?? .now
                 stalled = since
                 if isGivenUp(since) { throw FileFailure(reason: .unread) }
-                var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                var wait = pollfd(fd: self.rawValue, events: Int16(POLLOUT), revents: 0)
                 poll(&wait, 1, Self.pollMilliseconds)
             } else if errno != EINTR {
                 throw FileFailure(code: errno)
             }
         }
+    }
+
+    /// Writes all of a text. Blocks until the reader of a pipe takes it.
+    package func write(_ text: String) throws(FileFailure) {
+        // `withUnsafeBytes` would forget the type of the error.
+        let result = Array(text.utf8).withUnsafeBytes { bytes in
+            Result { () throws(FileFailure) in try self.writeAll(bytes) }
+        }
+        try result.get()
     }
 
     /// The interval at which a wait for a pipe checks whether to continue.

@@ -62,15 +62,6 @@ package enum Console {
     }
 
     private static func write(_ text: String, to descriptor: Int32) throws(FileFailure) {
-        var text = text
-        let failure = text.withUTF8 { bytes -> FileFailure? in
-            do throws(FileFailure) {
-                try FileDescriptor.writeAll(UnsafeRawBufferPointer(bytes), to: descriptor)
-                return nil
-            } catch {
-                return error
-            }
-        }
-        if let failure { throw failure }
+        try FileDescriptor(descriptor, isOwned: false).write(text)
     }
 }

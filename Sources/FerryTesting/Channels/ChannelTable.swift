@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryPlatform
 
 /// The channels of a simulated APNs, by app. All its connections share them. Safe from any thread.
 package final class ChannelTable: Sendable {
@@ -37,7 +38,7 @@ package final class ChannelTable: Sendable {
         var generator = SystemRandomNumberGenerator()
         // 24 characters, as in Apple's examples.
         let bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
-        guard let id = ChannelID(rawValue: Self.base64(bytes)) else { return nil }
+        guard let id = ChannelID(rawValue: Data(bytes).base64EncodedString()) else { return nil }
         return self.state.withLock { state in
             guard !Self.isFull(bundleID, state) else { return nil }
             state.last += 1
@@ -60,19 +61,5 @@ package final class ChannelTable: Sendable {
     func list(_ bundleID: String) -> [ChannelID] {
         let channels = self.state.withLock { $0.apps[bundleID] ?? [:] }
         return channels.sorted { $0.value.number < $1.value.number }.map(\.key)
-    }
-
-    private static func base64(_ bytes: [UInt8]) -> String {
-        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-        var text: [UInt8] = []
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start..<min(start + 3, bytes.count)]
-            let bits = group.reduce(0) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
-            for place in 0..<4 {
-                let digit = alphabet[Int(bits >> UInt32(18 - 6 * place) & 63)]
-                text.append(place <= group.count ? digit : UInt8(ascii: "="))
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
     }
 }

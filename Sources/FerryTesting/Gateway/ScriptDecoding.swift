@@ -116,9 +116,8 @@ extension KeyedDecodingContainer {
     }
 
     private func bytes(of text: String, _ key: Key) throws -> [UInt8] {
-        let nibbles = text.utf8.compactMap(DeviceToken.nibble)
-        let isHexadecimal = nibbles.count == text.utf8.count && nibbles.count.isMultiple(of: 2)
-        try self.require(isHexadecimal, key, "is not an even number of hexadecimal digits")
-        return stride(from: 0, to: nibbles.count, by: 2).map { nibbles[$0] << 4 | nibbles[$0 + 1] }
+        let bytes = [UInt8](hexadecimal: text.utf8)
+        try self.require(bytes != nil, key, "is not an even number of hexadecimal digits")
+        return bytes ?? []
     }
 }

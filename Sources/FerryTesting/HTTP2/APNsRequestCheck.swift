@@ -107,15 +107,7 @@ extension APNsRequestCheck {
     }
 
     private static func isTopic(_ topic: String) -> Bool {
-        !topic.isEmpty
-            && topic.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-                    true
-                default: false
-                }
-            }
+        !topic.isEmpty && topic.utf8.allSatisfy { $0.isASCIIAlphanumeric || "-_.".utf8.contains($0) }
     }
 
     private func fault(ofTopic topic: String, _ rules: PushTypeRules?) -> Reason? {

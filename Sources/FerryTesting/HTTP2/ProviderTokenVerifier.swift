@@ -34,13 +34,6 @@ package struct ProviderTokenVerifier: Sendable {
         package var issuedAt: Int64
         /// A hash of the token. It is stable within this process.
         package var fingerprint: Int
-
-        package init(keyID: String, teamID: String, issuedAt: Int64, fingerprint: Int) {
-            self.keyID = keyID
-            self.teamID = teamID
-            self.issuedAt = issuedAt
-            self.fingerprint = fingerprint
-        }
     }
 
     package enum Verdict: Sendable, Hashable {

@@ -1,4 +1,4 @@
-internal import FerryPlatform
+internal import FerryCore
 
 extension Transcript {
     /// The longest line, in bytes. A line holds two payloads of 128 KiB in hexadecimal.
@@ -139,7 +139,9 @@ private struct TranscriptParser {
 
     private func kind(_ word: Substring, _ rest: Substring) throws(TranscriptError) -> Transcript.Kind {
         if word == "bytes" {
-            guard let bytes = Self.decode(hex: rest), !bytes.isEmpty else {
+            // Spaces may stand anywhere.
+            let digits = rest.utf8.lazy.filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }
+            guard let bytes = [UInt8](hexadecimal: digits), !bytes.isEmpty else {
                 throw self.error("behind 'bytes' stand pairs of hexadecimal digits")
             }
             return .bytes(bytes)
@@ -154,23 +156,6 @@ private struct TranscriptParser {
         case "reset": return .reset
         default: throw self.error("the kind is 'open', 'bytes', 'half-close', 'end' or 'reset'")
         }
-    }
-
-    /// Decodes pairs of hexadecimal digits, of either case, with spaces anywhere.
-    private static func decode(hex text: Substring) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.utf8.count / 2)
-        var high: UInt8?
-        for digit in text.utf8 where digit != UInt8(ascii: " ") && digit != UInt8(ascii: "\t") {
-            guard let value = Character(Unicode.Scalar(digit)).hexDigitValue.map(UInt8.init) else { return nil }
-            if let first = high {
-                bytes.append(first << 4 | value)
-                high = nil
-            } else {
-                high = value
-            }
-        }
-        return high == nil ? bytes : nil
     }
 
     /// Checks that the event can follow the earlier events of its connection.

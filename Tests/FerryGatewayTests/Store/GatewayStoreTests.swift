@@ -1,4 +1,3 @@
-import FerryGateway
 import FerrySQLite
 import Synchronization
 import Testing
@@ -8,6 +7,8 @@ import FoundationEssentials
 #else
 import Foundation
 #endif
+
+@testable import FerryGateway
 
 /// What every store promises.
 @Suite struct GatewayStoreTests {

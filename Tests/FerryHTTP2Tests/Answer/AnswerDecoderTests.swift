@@ -1,8 +1,9 @@
 import FerryCore
-import FerryHTTP2
 import FerryMachine
 import Foundation
 import Testing
+
+@testable import FerryHTTP2
 
 @Suite struct AnswerDecoderTests {
     private let id = "eabeae54-14a8-11e5-b60b-1697f925ec7b"

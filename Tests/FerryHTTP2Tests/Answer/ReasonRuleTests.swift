@@ -1,6 +1,7 @@
 import FerryCore
-import FerryHTTP2
 import Testing
+
+@testable import FerryHTTP2
 
 @Suite struct ReasonRuleTests {
     /// Apple's table of error strings, with the reference's rule for trying again.

@@ -1,7 +1,8 @@
 import FerryCore
-import FerryMachine
 import NIOCore
 import Testing
+
+@testable import FerryMachine
 
 @Suite struct SideHealthTests {
     private typealias Signs = SideHealth.Signs

@@ -1,10 +1,11 @@
 internal import FerryCore
 internal import FerryHTTP2
 internal import FerryOpenSSL
-internal import FerryTesting
 internal import Foundation
 internal import NIOCore
 internal import Testing
+
+@testable import FerryTesting
 
 struct ProviderTokenVerifierTests {
     static let now: UInt32 = 1_700_000_000

@@ -54,9 +54,7 @@ final class LineLedger: Sendable {
         guard size > 0 else { return }
         let waiter = self.state.withLock { state -> CheckedContinuation<Void, Never>? in
             state.size -= size
-            guard state.size < self.limit else { return nil }
-            defer { state.waiter = nil }
-            return state.waiter
+            return state.size < self.limit ? state.waiter.take() : nil
         }
         waiter?.resume()
     }
@@ -73,11 +71,7 @@ final class LineLedger: Sendable {
                 if !waits { continuation.resume() }
             }
         } onCancel: {
-            let waiter = self.state.withLock { state in
-                defer { state.waiter = nil }
-                return state.waiter
-            }
-            waiter?.resume()
+            self.state.withLock { $0.waiter.take() }?.resume()
         }
     }
 

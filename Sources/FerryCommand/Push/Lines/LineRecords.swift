@@ -80,4 +80,10 @@ extension [UInt8] {
     mutating func append(_ text: StaticString) {
         text.withUTF8Buffer { self.append(contentsOf: $0) }
     }
+
+    /// Appends the text, and the number behind it.
+    mutating func append(_ text: StaticString, number: some BinaryInteger) {
+        self.append(text)
+        self.append(contentsOf: String(number).utf8)
+    }
 }

@@ -47,8 +47,7 @@ enum EventLine {
     }
 
     private static func append(_ errorCode: HTTP2ErrorCode, to bytes: inout [UInt8]) {
-        bytes.append(#","errorCode":"#)
-        bytes.append(contentsOf: String(errorCode.rawValue).utf8)
+        bytes.append(#","errorCode":"#, number: errorCode.rawValue)
         guard let name = errorCode.name else { return }
         bytes.append(#","error":"#)
         bytes.appendJSONString(name)
@@ -67,18 +66,9 @@ enum EventLine {
         to bytes: inout [UInt8]
     ) {
         bytes.append(#""event":"contradicted""#)
-        if let line {
-            bytes.append(#","line":"#)
-            bytes.append(contentsOf: String(line).utf8)
-        }
-        if count != 1 {
-            bytes.append(#","count":"#)
-            bytes.append(contentsOf: String(count).utf8)
-        }
-        if let suspects {
-            bytes.append(#","oneOf":"#)
-            bytes.append(contentsOf: String(suspects).utf8)
-        }
+        if let line { bytes.append(#","line":"#, number: line) }
+        if count != 1 { bytes.append(#","count":"#, number: count) }
+        if let suspects { bytes.append(#","oneOf":"#, number: suspects) }
         switch kind {
         case .rejected(let rejection): self.append(rejection, to: &bytes)
         case .lost: bytes.append(#","reason":"lost"}"#)
@@ -90,14 +80,8 @@ enum EventLine {
     private static func append(_ rejection: Rejection, to bytes: inout [UInt8]) {
         bytes.append(#","reason":"#)
         bytes.appendJSONString(rejection.reason.rawValue)
-        if let status = rejection.status {
-            bytes.append(#","status":"#)
-            bytes.append(contentsOf: String(status).utf8)
-        }
-        if let timestamp = rejection.timestamp {
-            bytes.append(#","timestamp":"#)
-            bytes.append(contentsOf: String(timestamp.unixMilliseconds).utf8)
-        }
+        if let status = rejection.status { bytes.append(#","status":"#, number: status) }
+        if let timestamp = rejection.timestamp { bytes.append(#","timestamp":"#, number: timestamp.unixMilliseconds) }
         self.append(#","origin":""#, rejection.origin.word, to: &bytes)
     }
 

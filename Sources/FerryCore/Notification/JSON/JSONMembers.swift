@@ -81,12 +81,6 @@ package struct JSONValue: Hashable, Sendable {
     /// Whether this is a string without escapes, so that its bytes are its value.
     package var isPlain = false
 
-    package init(kind: Kind, range: Range<Int>, isPlain: Bool = false) {
-        self.kind = kind
-        self.range = range
-        self.isPlain = isPlain
-    }
-
     package func bytes(in text: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
         text.checked(self.range)
     }

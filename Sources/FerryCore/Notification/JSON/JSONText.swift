@@ -6,11 +6,6 @@ package struct JSONText: Hashable, Sendable {
     /// Whether the string has no escapes, so that its bytes are its value.
     package var isPlain: Bool
 
-    package init(range: Range<Int>, isPlain: Bool) {
-        self.range = range
-        self.isPlain = isPlain
-    }
-
     /// Returns `text` as a JSON string, with its quotes.
     package static func quoted(_ text: String) -> [UInt8] {
         var json = [UInt8(ascii: "\"")]

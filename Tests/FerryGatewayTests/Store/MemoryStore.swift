@@ -1,9 +1,11 @@
-internal import FerryCore
+import FerryCore
+
+@testable import FerryGateway
 
 /// A store that ends with its process, for tests. It can be slow, full, or taken by another owner.
 ///
 /// To act as a new process after a kill, open the same object again.
-package final class MemoryStore: GatewayStore {
+final class MemoryStore: GatewayStore {
     private struct State {
         var epoch: UInt64 = 0
         var segments: [UInt64: [UInt8]] = [:]
@@ -20,15 +22,15 @@ package final class MemoryStore: GatewayStore {
     private let state = Locked(State())
 
     /// - Parameter hashKey: sixteen bytes.
-    package init(node: UInt64 = 1, hashKey: [UInt8] = Array(repeating: 7, count: 16)) {
+    init(node: UInt64 = 1, hashKey: [UInt8] = Array(repeating: 7, count: 16)) {
         self.node = node
         self.hashKey = hashKey
     }
 
-    package func open() async -> StoreOpening { self.take() }
+    func open() async -> StoreOpening { self.take() }
 
     /// Opens the store; see ``GatewayStore/open()``. Commits that wait for ``release()`` are lost, as in a kill.
-    package func take() -> StoreOpening {
+    func take() -> StoreOpening {
         self.state.withLock { state in
             state.epoch += 1
             state.held = []
@@ -37,10 +39,10 @@ package final class MemoryStore: GatewayStore {
         }
     }
 
-    package func segments(after: UInt64) async -> [StoredSegment] { self.page(after: after) }
+    func segments(after: UInt64) async -> [StoredSegment] { self.page(after: after) }
 
     /// Does the same as ``segments(after:)`` without a task.
-    package func page(after: UInt64) -> [StoredSegment] {
+    func page(after: UInt64) -> [StoredSegment] {
         self.state.withLock { state in
             // Pages are short, so that tests show that readers ask for the next one.
             state.segments.keys.filter { $0 > after }.sorted().prefix(3).compactMap { number in
@@ -49,23 +51,23 @@ package final class MemoryStore: GatewayStore {
         }
     }
 
-    package func rows(_ table: StoreTable) async -> [StoreRow] { self.all(table) }
+    func rows(_ table: StoreTable) async -> [StoreRow] { self.all(table) }
 
     /// Does the same as ``rows(_:)`` without a task.
-    package func all(_ table: StoreTable) -> [StoreRow] {
+    func all(_ table: StoreTable) -> [StoreRow] {
         self.state.withLock { state in
             state.rows[table, default: [:]].map { StoreRow(key: $0.key, value: $0.value) }
         }
     }
 
     /// Does the same as ``append(_:then:)`` for a store that is not held.
-    package func write(_ commit: StoreCommit) -> StoreAnswer { self.state.withLock { Self.write(commit, &$0) } }
+    func write(_ commit: StoreCommit) -> StoreAnswer { self.state.withLock { Self.write(commit, &$0) } }
 
-    package func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void) {
+    func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void) {
         self.answer(then) { Self.write(commit, &$0) }
     }
 
-    package func claim(_ claim: StoreClaim, epoch: UInt64, then: @escaping @Sendable (StoreAnswer) -> Void) {
+    func claim(_ claim: StoreClaim, epoch: UInt64, then: @escaping @Sendable (StoreAnswer) -> Void) {
         self.answer(then) { state in
             guard epoch == state.epoch else { return .fenced }
             return state.trouble.map { .unavailable($0) } ?? .durable
@@ -100,24 +102,24 @@ package final class MemoryStore: GatewayStore {
         return .durable
     }
 
-    package func close() async { self.release() }
+    func close() async { self.release() }
 
     // MARK: Faults
 
     /// The number of segments.
-    package var count: Int { self.state.withLock { $0.segments.count } }
+    var count: Int { self.state.withLock { $0.segments.count } }
 
     /// The number of commits and claims that wait for ``release()``.
-    package var heldCount: Int { self.state.withLock { $0.held.count } }
+    var heldCount: Int { self.state.withLock { $0.held.count } }
 
     /// Refuses every commit and claim with this reason; nil ends the refusals.
-    package func fail(_ trouble: String?) { self.state.withLock { $0.trouble = trouble } }
+    func fail(_ trouble: String?) { self.state.withLock { $0.trouble = trouble } }
 
     /// Holds all answers until ``release()``.
-    package func hold() { self.state.withLock { $0.isHeld = true } }
+    func hold() { self.state.withLock { $0.isHeld = true } }
 
     /// Writes and answers the held commits and claims.
-    package func release() {
+    func release() {
         let answers = self.state.withLock { state in
             state.isHeld = false
             defer { state.held = [] }
@@ -127,12 +129,12 @@ package final class MemoryStore: GatewayStore {
     }
 
     /// Changes a row, as a damaged disk would.
-    package func damage(_ change: StoreChange) {
+    func damage(_ change: StoreChange) {
         self.state.withLock { $0.rows[change.table, default: [:]][change.key] = change.value }
     }
 
     /// Changes a byte of a segment, as a damaged disk would.
-    package func damage(_ number: UInt64) {
+    func damage(_ number: UInt64) {
         self.state.withLock { state in
             guard let last = state.segments[number]?.indices.last else { return }
             state.segments[number]?[last / 2] ^= 0xff
