@@ -9,15 +9,14 @@ internal import NIOCore
 /// `@unchecked Sendable`: other threads use only `calls` and the methods for any thread. Everything else is used on the
 /// event loop only.
 final class ChannelDriver: @unchecked Sendable {
-    private let loop: MachineLoop
+    let loop: MachineLoop
     private let calls: ChannelCalls
     private let connector: ProviderConnector
     private let tokens: ProviderTokenSource?
-    private let logger: Logger
+    let logger: Logger
     private var machine: ChannelClient
-    private var connections: [ConnectionID: ConnectionHandler] = [:]
-    /// The connections that are being made.
-    private var dials: [ConnectionID: Dial] = [:]
+    var connections: [ConnectionID: ConnectionHandler] = [:]
+    var dials: [ConnectionID: Dial] = [:]
     private var bytes = ByteBuffer()
 
     init(_ configuration: ChannelManagerConfiguration, connector: ProviderConnector) {
@@ -53,14 +52,14 @@ final class ChannelDriver: @unchecked Sendable {
         let number = try self.calls.begin()
         let requestID = requestID ?? .random()
         self.loop.eventLoop.execute {
-            self.machine.submit(operation, call: number, requestID: requestID, now: .now())
+            self.machine.submit(operation, call: number, requestID: requestID, now: .now)
             self.run()
         }
         let answer = await withTaskCancellationHandler {
             await self.calls.result(of: number)
         } onCancel: {
             self.loop.execute {
-                self.machine.cancel(number, now: .now())
+                self.machine.cancel(number, now: .now)
                 self.run()
             }
         }
@@ -69,7 +68,7 @@ final class ChannelDriver: @unchecked Sendable {
 
     func shutDown() async {
         self.loop.execute {
-            self.machine.shutDown(now: .now())
+            self.machine.shutDown(now: .now)
             self.run()
         }
         await self.calls.waitForEnd()
@@ -86,10 +85,10 @@ final class ChannelDriver: @unchecked Sendable {
     // MARK: The loop
 
     /// Does all work that is possible now.
-    private func run() {
+    func run() {
         self.loop.run {
             self.carryOut()
-            if let deadline = self.machine.nextDeadline, deadline <= .now() { self.machine.tick(now: .now()) }
+            if let deadline = self.machine.nextDeadline, deadline <= .now() { self.machine.tick(now: .now) }
             self.carryOut()
             for connection in self.connections.values { self.write(to: connection) }
             self.carryOut()
@@ -118,9 +117,7 @@ final class ChannelDriver: @unchecked Sendable {
     private func carryOut(_ step: ConnectionStep) {
         switch step {
         case .dial(let id): self.dial(id)
-        case .close(let id):
-            self.dials.removeValue(forKey: id)?.cancel()
-            self.connections.removeValue(forKey: id)?.abort()
+        case .close(let id): self.close(id)
         case .finish(let id): self.connections[id]?.finish()
         case .refused(let reason, let token): self.tokens?.refused(reason, token, now: .now())
         case .sample: break
@@ -134,8 +131,8 @@ final class ChannelDriver: @unchecked Sendable {
             let isWritten = self.machine.write(
                 connection.id,
                 into: &self.bytes,
-                atMost: ChannelClient.chunk,
-                now: .now()
+                atMost: HTTP2Client.chunk,
+                now: .now
             )
             guard isWritten else { return }
             self.machine.flushed(connection.id, at: connection.send(self.bytes))
@@ -148,7 +145,7 @@ final class ChannelDriver: @unchecked Sendable {
         guard let tokens else { return }
         let now = Moment.now
         let authorization = tokens.authorization(now: now.monotonic, epochSeconds: now.epochSeconds)
-        self.machine.authorized(authorization, failure: tokens.failure, now: now.monotonic)
+        self.machine.authorized(authorization, failure: tokens.failure, now: now)
     }
 
     private func schedule() {
@@ -156,51 +153,12 @@ final class ChannelDriver: @unchecked Sendable {
         if self.loop.needsTimer(by: deadline) { self.loop.setTimer(at: deadline) { self.run() } }
     }
 
-    // MARK: Connections
-
-    private func dial(_ id: ConnectionID) {
-        // After the loop has ended, the machine is abandoned next, so a new connection would be useless.
-        guard !self.loop.hasLoopEnded else { return }
-        self.logger.debug("connecting", metadata: ["apns.connection": "\(id.rawValue)"])
-        let dial = self.connector.dial(on: self.loop.eventLoop, logger: self.logger) { self.dialed(id, $0) }
-        self.dials[id] = dial
-        dial.start()
-    }
-
-    private func dialed(_ id: ConnectionID, _ result: Dial.Result) {
-        self.dials[id] = nil
-        switch result {
-        case .established(let channel, let stack): self.connected(id, channel, stack)
-        case .failed(let end): self.machine.ended(id, end, handed: 0, now: .now())
-        }
-        self.run()
-    }
-
-    private func connected(_ id: ConnectionID, _ channel: any Channel, _ stack: Dial.Stack) {
-        guard let transport = stack.transport else { return channel.close(promise: nil) }
-        let handler = ConnectionHandler(
-            id: id,
-            owner: self,
-            transport: transport,
-            tls: stack.tls,
-            connector: self.connector
-        )
-        do {
-            try channel.pipeline.syncOperations.addHandler(handler)
-        } catch {
-            channel.close(promise: nil)
-            return self.machine.ended(id, .notConnected(self.connector.tls.error(error)), handed: 0, now: .now())
-        }
-        self.connections[id] = handler
-        self.machine.connected(id, now: .now())
-    }
-
     // MARK: The end
 
     /// Ends every call, and closes every connection.
     private func endNow() {
         let handed = self.connections.mapValues(\.transport.handed)
-        self.machine.abandon(handed: { handed[$0] ?? 0 }, now: .now())
+        self.machine.abandon(handed: { handed[$0] ?? 0 }, now: .now)
         self.run()
     }
 
@@ -212,19 +170,18 @@ final class ChannelDriver: @unchecked Sendable {
 }
 
 extension ChannelDriver: ConnectionOwner {
-    var eventLoop: any EventLoop { self.loop.eventLoop }
+    func connector(of id: ConnectionID) -> ProviderConnector { self.connector }
+
+    func connected(_ id: ConnectionID) { self.machine.connected(id, now: .now) }
+
+    func ended(_ id: ConnectionID, _ end: ConnectionEnd, handed: UInt64) {
+        self.machine.ended(id, end, handed: handed, now: .now)
+    }
 
     func received(_ bytes: ByteBuffer, on connection: ConnectionHandler) {
-        self.machine.received(connection.id, bytes, now: .now())
+        self.machine.received(connection.id, bytes, now: .now)
         self.run()
     }
 
     func writabilityChanged(_ connection: ConnectionHandler) { self.run() }
-
-    func ended(_ connection: ConnectionHandler, _ end: ConnectionEnd) {
-        guard self.connections[connection.id] === connection else { return }
-        self.connections[connection.id] = nil
-        self.machine.ended(connection.id, end, handed: connection.transport.handed, now: .now())
-        self.run()
-    }
 }

@@ -1,16 +1,13 @@
 internal import FerryCore
 internal import FerryMachine
-internal import Logging
 internal import NIOCore
 
-/// The connections of the driver: makes them, closes them, and carries events between them and the machine.
-extension ProviderDriver where Machine: ~Copyable {
+/// The connections of the driver, and the steps of the machine that concern them.
+extension ProviderDriver: ConnectionOwner where Machine: ~Copyable {
     func carryOut(_ step: ConnectionStep) {
         switch step {
         case .dial(let id): self.dial(id)
-        case .close(let id):
-            self.dials.removeValue(forKey: id)?.cancel()
-            self.connections.removeValue(forKey: id)?.abort()
+        case .close(let id): self.close(id)
         case .finish(let id): self.connections[id]?.finish()
         case .sample(let id):
             self.connections[id]?.transport.sample { self.machine.sampled(id, $0, now: .now) }
@@ -18,47 +15,14 @@ extension ProviderDriver where Machine: ~Copyable {
         }
     }
 
-    private func dial(_ id: ConnectionID) {
-        // After the loop has ended, the machine is abandoned next, so a new connection would be useless.
-        guard !self.loop.hasLoopEnded else { return }
-        self.logger.debug("connecting", metadata: ["apns.connection": "\(id.rawValue)"])
-        let dial = self.connector(id).dial(on: self.eventLoop, logger: self.logger) { self.dialed(id, $0) }
-        self.dials[id] = dial
-        dial.start()
+    func connector(of id: ConnectionID) -> ProviderConnector { self.connector(id) }
+
+    func connected(_ id: ConnectionID) { self.machine.connected(id, now: .now) }
+
+    func ended(_ id: ConnectionID, _ end: ConnectionEnd, handed: UInt64) {
+        self.machine.ended(id, end, handed: handed, now: .now)
     }
 
-    private func dialed(_ id: ConnectionID, _ result: Dial.Result) {
-        self.dials[id] = nil
-        switch result {
-        case .established(let channel, let stack):
-            self.connected(id, channel, stack)
-        case .failed(let end):
-            self.machine.ended(id, end, handed: 0, now: .now)
-        }
-        self.run()
-    }
-
-    private func connected(_ id: ConnectionID, _ channel: any Channel, _ stack: Dial.Stack) {
-        guard let transport = stack.transport else { return channel.close(promise: nil) }
-        let handler = ConnectionHandler(
-            id: id,
-            owner: self,
-            transport: transport,
-            tls: stack.tls,
-            connector: self.connector(id)
-        )
-        do {
-            try channel.pipeline.syncOperations.addHandler(handler)
-        } catch {
-            channel.close(promise: nil)
-            return self.machine.ended(id, .notConnected(self.connector(id).tls.error(error)), handed: 0, now: .now)
-        }
-        self.connections[id] = handler
-        self.machine.connected(id, now: .now)
-    }
-}
-
-extension ProviderDriver: ConnectionOwner where Machine: ~Copyable {
     func received(_ bytes: ByteBuffer, on connection: ConnectionHandler) {
         self.noteReplacedKey()
         self.machine.received(connection.id, bytes, handed: connection.transport.handed, now: .now)
@@ -67,13 +31,6 @@ extension ProviderDriver: ConnectionOwner where Machine: ~Copyable {
 
     func writabilityChanged(_ connection: ConnectionHandler) {
         self.machine.writability(connection.id, isWritable: connection.isWritable)
-        self.run()
-    }
-
-    func ended(_ connection: ConnectionHandler, _ end: ConnectionEnd) {
-        guard self.connections[connection.id] === connection else { return }
-        self.connections[connection.id] = nil
-        self.machine.ended(connection.id, end, handed: connection.transport.handed, now: .now)
         self.run()
     }
 }

@@ -24,40 +24,33 @@ struct ChannelAnswer {
 }
 
 extension ChannelAnswer {
-    /// Decodes the fields of an answer and its body.
+    /// Decodes the content of an answer from its fields and its body.
     ///
     /// The fields of a creation and of a deletion suffice: a connection that is lost after them cannot take the channel's
     /// identifier away. A list and a channel need their whole body.
     ///
-    /// Nil: no final answer has begun.
-    init?(
+    /// - Parameter answer: what an answer about channels has in common with one to a notification.
+    init(
+        _ answer: PushAnswer,
         to operation: ChannelOperation,
         _ session: borrowing HTTP2Session,
         _ stream: HTTP2Session.Stream
     ) {
-        guard session.hasFinalFields(stream) else { return nil }
-        var (status, requestID, channelID): (HTTPStatus?, APNSID?, ChannelID?)
-        session.forEachField(of: stream) { name, value in
-            if name.equals(":status") {
-                status = HTTPStatus(digits: value)
-            } else if name.equals("apns-request-id") {
-                requestID = APNSID(text: value)
-            } else if name.equals("apns-channel-id") {
-                channelID = ChannelID(value)
-            }
-        }
-        guard let status else { return nil }
-        self.status = status
-        self.requestID = requestID
-        guard status == operation.success else {
-            let isFailure = 400...599 ~= status.rawValue
-            let reason = session.withBody(of: stream) { AnswerBody($0).reason }
-            self.content = isFailure ? .refusal(reason ?? .unknown) : .invalid
+        self.status = answer.status
+        self.requestID = answer.apnsID
+        guard answer.status == operation.success else {
+            let isFailure = 400...599 ~= answer.status.rawValue
+            self.content = isFailure ? .refusal(answer.reason ?? .unknown) : .invalid
             return
         }
         let isTooLong = session.isBodyTruncated(stream)
         switch operation {
-        case .create: self.content = channelID.map { .success(.created($0)) } ?? .invalid
+        case .create:
+            var channelID: ChannelID?
+            session.forEachField(of: stream) { name, value in
+                if name.equals("apns-channel-id") { channelID = ChannelID(value) }
+            }
+            self.content = channelID.map { .success(.created($0)) } ?? .invalid
         case .delete: self.content = .success(.deleted)
         case .read, .list:
             guard session.isEnded(stream), !isTooLong else {

@@ -24,12 +24,11 @@ struct ChannelCall {
     }
 }
 
-/// A call whose request was written.
+/// A call whose request is under way.
 struct ChannelRequest {
     var call: ChannelCall
-    var stream: HTTP2Session.Stream
     /// Nil with a certificate.
     var token: ProviderToken?
-    /// The end of the stream of bytes below TLS before the request was written.
-    var sentFrom: UInt64
+    var connection: ConnectionID
+    var stream: HTTP2Session.Stream
 }

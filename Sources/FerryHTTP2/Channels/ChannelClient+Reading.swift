@@ -1,54 +1,78 @@
-internal import BasicContainers
 internal import DequeModule
 package import FerryCore
-internal import FerryMachine
+package import FerryMachine
 package import NIOCore
 
 // The answers to requests, and the time.
 extension ChannelClient {
     /// Takes bytes of a connection.
-    package mutating func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: NIODeadline) {
-        guard let place = self.place(of: id) else { return }
+    package mutating func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: Moment) {
+        guard self.connections.contains(id) else { return }
         do {
-            try self.connections[place].receive(bytes)
+            try self.connections[id].receive(bytes, now: now)
         } catch {
             self.read(id, now: now)
-            self.act(.close(id))
-            return self.lose(id, handed: .max, now: now) { $0.violation($1, error, $2) }
+            return self.drop(id, now: now) { $0.violation($1, error, $2) }
         }
         self.read(id, now: now)
         // The rest would only be dropped.
-        while let (request, fate) = self.connections[place].takeTooLong(now: now) {
-            self.lost(request, fate) { $0.cut($1, $2) }
+        while let place = self.requests.firstIndex(where: {
+            $0.connection == id && self.connections[id].isTooLong($0.stream)
+        }) {
+            self.withdraw(at: place) { $0.cut($1, $2) }
         }
-        if !self.connections[place].session.takesRequests { self.connections[place].leave(owesGoAway: false) }
+        if self.connections[id].conduct.isUseless { self.leave(id, now: now) }
+        self.connections[id].endReading()
         self.finishIfDone(now: now)
     }
 
     /// Handles the events of a connection.
-    mutating func read(_ id: ConnectionID, now: NIODeadline) {
-        guard let place = self.place(of: id) else { return }
-        while let event = self.connections[place].nextEvent(now: now) {
-            switch event {
+    mutating func read(_ id: ConnectionID, now: Moment) {
+        while let action = self.connections[id].read(now: now) {
+            switch action {
             case .answered(let request, let answer):
-                self.answered(request, answer) { $0.cut($1, $2) }
-            case .notProcessed(let request):
-                self.notProcessed(request.call) { $0.refusedStream($1) }
-            case .reset(let request, let errorCode):
-                self.lost(request, .unknown) { $0.reset($1, errorCode, $2) }
-            case .goAway:
-                // The session reports the requests that it excludes.
+                _ = self.connections[id].answered(answer, earned: &self.earned)
+                self.answered(self.takeHeard(request.slot), answer) { $0.cut($1, $2) }
+            case .refused(let slot, _), .unsent(let slot):
+                self.notProcessed(self.takeHeard(slot).call) { $0.refusedStream($1) }
+            case .reset(let slot, let errorCode, _):
+                self.lost(self.takeHeard(slot), .unknown) { $0.reset($1, errorCode, $2) }
+            case .windowAdjusted, .goAway:
+                // The session reports the requests that a GOAWAY excludes.
                 continue
             }
         }
     }
 
+    /// Removes and returns the request of a call under way. It must exist.
+    mutating func takeRequest(_ number: UInt64) -> ChannelRequest {
+        guard let place = self.requests.firstIndex(where: { $0.call.number == number }) else {
+            preconditionFailure("Call \(number) is not under way.")
+        }
+        return self.requests.remove(at: place)
+    }
+
+    /// Removes and returns a request of which the peer has said something. So its connection was of use.
+    private mutating func takeHeard(_ number: UInt64) -> ChannelRequest {
+        let request = self.takeRequest(number)
+        self.connections[request.connection].excuse()
+        return request
+    }
+
+    /// Ends a request before its stream ends.
+    mutating func withdraw(at place: Int, _ error: ChannelWords.Lapse) {
+        let request = self.requests.remove(at: place)
+        self.lost(request, self.connections[request.connection].take(request.stream), error)
+    }
+
     /// - Parameter cut: the error if the answer is not complete.
-    private mutating func answered(
-        _ request: ChannelRequest,
-        _ answer: ChannelAnswer,
-        _ cut: (ChannelWords, ChannelOperation, ChannelWords.Effect) -> ChannelManagerError
-    ) {
+    private mutating func answered(_ request: ChannelRequest, _ answer: PushAnswer, _ cut: ChannelWords.Lapse) {
+        let answer = ChannelAnswer(
+            answer,
+            to: request.call.operation,
+            self.connections[request.connection].streams.session,
+            request.stream
+        )
         var call = request.call
         switch answer.content {
         case .success(let result):
@@ -66,7 +90,7 @@ extension ChannelClient {
         case .invalid:
             self.fail(call, self.words.invalid(call.operation, answer.status), answer)
         case .tooLong:
-            self.fail(call, self.words.tooLong(call.operation, limit: self.listLimit), answer)
+            self.fail(call, self.words.tooLong(call.operation, limit: self.limits.session.maximumBodyLength), answer)
         case .incomplete:
             self.fail(call, cut(self.words, call.operation, .unknown), answer)
         }
@@ -79,15 +103,11 @@ extension ChannelClient {
     }
 
     /// Ends a request whose stream did not end with a whole answer.
-    mutating func lost(
-        _ request: ChannelRequest,
-        _ fate: ChannelConnection.Fate,
-        _ error: (ChannelWords, ChannelOperation, ChannelWords.Effect) -> ChannelManagerError
-    ) {
+    mutating func lost(_ request: ChannelRequest, _ fate: RequestStreams.Fate, _ error: ChannelWords.Lapse) {
         switch fate {
         case .answered(let answer): self.answered(request, answer, error)
         case .unknown: self.fail(request.call, error(self.words, request.call.operation, .unknown))
-        case .notProcessed: self.notProcessed(request.call) { error($0, $1, .notProcessed) }
+        case .unsent: self.notProcessed(request.call) { error($0, $1, .notProcessed) }
         }
     }
 
@@ -107,41 +127,29 @@ extension ChannelClient {
     // MARK: Time
 
     /// Does what is due.
-    package mutating func tick(now: NIODeadline) {
-        while let place = self.queue.firstIndex(where: { $0.deadline <= now }) {
-            let call = self.queue.remove(at: place)
-            self.fail(call, self.words.timeout(call.operation, .notProcessed, after: self.deadline))
-        }
-        var late: [ConnectionID] = []
-        for place in self.connections.indices {
-            self.expire(place, now: now)
-            if let since = self.connections[place].idleSince, since + Self.idleLimit <= now {
-                self.connections[place].leave(owesGoAway: true)
-            }
-            if let closesAt = self.connections[place].closesAt, closesAt <= now {
-                late.append(self.connections[place].id)
-            }
-        }
+    package mutating func tick(now: Moment) {
         let deadline = self.deadline
-        for id in late {
-            self.act(.close(id))
-            self.lose(id, handed: .max, now: now) { $0.timeout($1, $2, after: deadline) }
+        while let place = self.queue.firstIndex(where: { $0.deadline <= now.monotonic }) {
+            let call = self.queue.remove(at: place)
+            self.fail(call, self.words.timeout(call.operation, .notProcessed, after: deadline))
+        }
+        while let place = self.requests.firstIndex(where: { $0.call.deadline <= now.monotonic }) {
+            // The connection gets no more requests: it may be dead.
+            self.leave(self.requests[place].connection, now: now)
+            self.requests[place].call.isOver = true
+            self.withdraw(at: place) { $0.timeout($1, $2, after: deadline) }
+        }
+        if let idleSince, idleSince + Self.idleLimit <= now.monotonic, let id = self.connections.taking {
+            self.leave(id, now: now)
+        }
+        for id in self.connections.ids {
+            switch self.connections[id].tick(now: now) {
+            case .nothing: break
+            case .close, .dropForSettings: self.drop(id, now: now) { $0.timeout($1, $2, after: deadline) }
+            case .dropForPing:
+                self.drop(id, now: now) { $0.ended($1, .lost(.unansweredPing(authority: $0.peer)), $2) }
+            }
         }
         self.finishIfDone(now: now)
-    }
-
-    /// Ends the requests of a connection whose deadline has come. The connection gets no more: it may be dead.
-    private mutating func expire(_ place: Int, now: NIODeadline) {
-        let deadline = self.deadline
-        while let (request, fate) = self.connections[place].take(
-            handed: nil,
-            now: now,
-            where: { $0.call.deadline <= now }
-        ) {
-            self.connections[place].leave(owesGoAway: true)
-            var request = request
-            request.call.isOver = true
-            self.lost(request, fate) { $0.timeout($1, $2, after: deadline) }
-        }
     }
 }

@@ -1,4 +1,3 @@
-internal import BasicContainers
 internal import DequeModule
 package import FerryCore
 package import FerryMachine
@@ -21,32 +20,38 @@ package import NIOCore
 ///
 /// One connection takes requests at a time. It is made when a call waits, and is left after ``idleLimit`` without one.
 /// A connection that cannot be made fails every call that waits: the next call tries again.
+///
+/// Its connections are those of an ``HTTP2Client``, which know a request by the number of its call. Neither a refused
+/// stream nor the end of a connection makes it wait: a call is repeated once, and has a deadline.
 package struct ChannelClient: ~Copyable {
-    /// One TLS record: with larger writes, client and server take turns and each idles.
-    package static let chunk = 16 << 10
     /// How long a connection without calls stays open. A network may forget an idle connection without a word, and a
     /// creation on it would stay without an answer.
     package static let idleLimit: TimeAmount = .seconds(30)
-    /// How long a connection may take to end.
-    static let lingerLimit: TimeAmount = .seconds(5)
 
     let words: ChannelWords
     let usesTokens: Bool
     private let authority: String
     private let bundleID: String
     let deadline: TimeAmount
-    let listLimit: Int
+    let limits: ConnectionLimits
     var queue: Deque<ChannelCall> = []
-    var connections = UniqueArray<ChannelConnection>()
+    /// The calls whose requests are under way, in the order of writing.
+    var requests: [ChannelRequest] = []
+    var connections = Connections()
+    /// Never narrows, because the client notes no cost of an end.
+    var earned: EarnedWindow
+    /// Since when the connection that takes requests has none under way; nil: it has, or there is no such connection.
+    var idleSince: NIODeadline?
     /// The connection that is being made.
-    private(set) var dialling: ConnectionID?
-    private var lastConnection: UInt64 = 0
+    var dialling: ConnectionID?
+    var lastConnection: UInt64 = 0
     /// The present permission to write requests.
     private var authorization: Authorization
+    private var keys = TokenKeys()
     private var block = HeaderBlock()
     private var steps: [ConnectionStep] = []
     private var settled: [Settled] = []
-    package private(set) var isShuttingDown = false
+    package internal(set) var isShuttingDown = false
 
     /// The result of a call.
     package struct Settled: Sendable {
@@ -73,7 +78,8 @@ package struct ChannelClient: ~Copyable {
         self.bundleID = bundleID
         self.usesTokens = usesTokens
         self.deadline = max(TimeAmount(deadline), .milliseconds(1))
-        self.listLimit = max(listLimit, ChannelAnswer.maximumBodyLength)
+        self.limits = ConnectionLimits(listLimit: max(listLimit, ChannelAnswer.maximumBodyLength))
+        self.earned = EarnedWindow(limit: self.limits.maxStreams)
         self.authorization = usesTokens ? .held(until: .distantPast) : .certificate
     }
 
@@ -81,7 +87,7 @@ package struct ChannelClient: ~Copyable {
 
     /// Whether something could be written with a token.
     package var needsAuthorization: Bool {
-        self.usesTokens && !self.queue.isEmpty && self.openPlace != nil
+        self.usesTokens && !self.queue.isEmpty && self.connections.taking != nil
     }
 
     /// Whether a shutdown is complete.
@@ -91,24 +97,11 @@ package struct ChannelClient: ~Copyable {
 
     /// When ``tick(now:)`` is due.
     package var nextDeadline: NIODeadline? {
-        var next = self.queue.reduce(NIODeadline.distantFuture) { min($0, $1.deadline) }
-        for place in self.connections.indices {
-            for request in self.connections[place].requests { next = min(next, request.call.deadline) }
-            if let since = self.connections[place].idleSince { next = min(next, since + Self.idleLimit) }
-            if let closesAt = self.connections[place].closesAt { next = min(next, closesAt) }
-        }
+        var next = self.connections.deadline(hasWork: false)
+        for call in self.queue { next = min(next, call.deadline) }
+        for request in self.requests { next = min(next, request.call.deadline) }
+        if let idleSince { next = min(next, idleSince + Self.idleLimit) }
         return next < .distantFuture ? next : nil
-    }
-
-    func place(of id: ConnectionID) -> Int? {
-        for place in self.connections.indices where self.connections[place].id == id { return place }
-        return nil
-    }
-
-    /// The place of the connection that takes requests.
-    private var openPlace: Int? {
-        for place in self.connections.indices where self.connections[place].isOpen { return place }
-        return nil
     }
 
     // MARK: Steps and results
@@ -144,13 +137,13 @@ package struct ChannelClient: ~Copyable {
         _ operation: ChannelOperation,
         call number: UInt64,
         requestID: APNSID,
-        now: NIODeadline
+        now: Moment
     ) {
         let call = ChannelCall(
             number: number,
             operation: operation,
             requestID: requestID,
-            deadline: now + self.deadline
+            deadline: now.monotonic + self.deadline
         )
         guard !self.isShuttingDown else { return self.fail(call, self.words.shutDown(call.operation, .notProcessed)) }
         self.queue.append(call)
@@ -158,21 +151,14 @@ package struct ChannelClient: ~Copyable {
     }
 
     /// Ends a call now, whatever its state.
-    package mutating func cancel(_ number: UInt64, now: NIODeadline) {
+    package mutating func cancel(_ number: UInt64, now: Moment) {
         if let place = self.queue.firstIndex(where: { $0.number == number }) {
             let call = self.queue.remove(at: place)
             return self.fail(call, self.words.cancelled(call.operation, .notProcessed))
         }
-        for place in self.connections.indices {
-            while let (request, fate) = self.connections[place].take(
-                handed: nil,
-                now: now,
-                where: { $0.call.number == number }
-            ) {
-                var request = request
-                request.call.isOver = true
-                self.lost(request, fate) { $0.cancelled($1, $2) }
-            }
+        if let place = self.requests.firstIndex(where: { $0.call.number == number }) {
+            self.requests[place].call.isOver = true
+            self.withdraw(at: place) { $0.cancelled($1, $2) }
         }
         self.finishIfDone(now: now)
     }
@@ -180,70 +166,20 @@ package struct ChannelClient: ~Copyable {
     /// Takes the present provider token, or the news that there is none.
     ///
     /// - Parameter failure: why there is none, if the source of the tokens says so.
-    package mutating func authorized(_ authorization: Authorization, failure: (any Error)?, now: NIODeadline) {
+    package mutating func authorized(_ authorization: Authorization, failure: (any Error)?, now: Moment) {
         self.authorization = authorization
-        guard case .held = authorization else { return }
-        while let call = self.queue.popFirst() {
-            self.fail(call, call.expiry?.error ?? self.words.noToken(call.operation, failure))
+        switch authorization {
+        case .certificate: return
+        case .token(let token):
+            // A connection belongs to the key of its first token.
+            guard self.keys.use(token) else { return }
+            for id in self.connections.ids where self.connections[id].isUsed { self.leave(id, now: now) }
+        case .held:
+            while let call = self.queue.popFirst() {
+                self.fail(call, call.expiry?.error ?? self.words.noToken(call.operation, failure))
+            }
         }
         self.finishIfDone(now: now)
-    }
-
-    // MARK: Connections
-
-    /// Makes a connection if a call waits for one.
-    mutating func connectIfNeeded() {
-        guard !self.queue.isEmpty, self.dialling == nil, self.openPlace == nil else { return }
-        self.lastConnection += 1
-        let id = ConnectionID(self.lastConnection)
-        self.dialling = id
-        self.act(.dial(id))
-    }
-
-    /// Takes the news that a connection is established.
-    package mutating func connected(_ id: ConnectionID, now: NIODeadline) {
-        guard self.dialling == id else { return self.act(.close(id)) }
-        self.dialling = nil
-        do {
-            self.connections.append(try ChannelConnection(id: id, listLimit: self.listLimit, now: now))
-        } catch {
-            self.act(.close(id))
-            self.failQueue { $0.violation($1, error, .notProcessed) }
-        }
-        self.finishIfDone(now: now)
-    }
-
-    /// Takes the news that a connection has ended, or could not be made.
-    ///
-    /// - Parameter handed: the number of bytes that the system took of the stream below TLS.
-    package mutating func ended(_ id: ConnectionID, _ end: ConnectionEnd, handed: UInt64, now: NIODeadline) {
-        if self.dialling == id {
-            self.dialling = nil
-            return self.failQueue { $0.ended($1, end, .notProcessed) }
-        }
-        self.lose(id, handed: handed, now: now) { $0.ended($1, end, $2) }
-    }
-
-    /// Removes a connection. Fails the requests under way, and also those that wait if it was of no use at all: another
-    /// connection would be of none, either.
-    mutating func lose(
-        _ id: ConnectionID,
-        handed: UInt64,
-        now: NIODeadline,
-        _ error: (ChannelWords, ChannelOperation, ChannelWords.Effect) -> ChannelManagerError
-    ) {
-        guard let place = self.place(of: id) else { return }
-        var connection = self.connections.remove(at: place)
-        let isUseless = !connection.hasAnswered && (connection.isOpen || connection.session.isViolated)
-        while let (request, fate) = connection.take(handed: handed, now: now, where: { _ in true }) {
-            self.lost(request, fate, error)
-        }
-        if isUseless { self.failQueue { error($0, $1, .notProcessed) } }
-        self.connectIfNeeded()
-    }
-
-    mutating func failQueue(_ error: (ChannelWords, ChannelOperation) -> ChannelManagerError) {
-        while let call = self.queue.popFirst() { self.fail(call, error(self.words, call.operation)) }
     }
 
     // MARK: Writing
@@ -253,15 +189,15 @@ package struct ChannelClient: ~Copyable {
         _ id: ConnectionID,
         into buffer: inout ByteBuffer,
         atMost limit: Int,
-        now: NIODeadline
+        now: Moment
     ) -> Bool {
-        guard let place = self.place(of: id) else { return false }
-        self.makeRequests(on: place)
+        guard self.connections.contains(id), !self.connections[id].isFinished else { return false }
+        self.makeRequests(on: id, now: now)
         // Before writing, so that a GOAWAY that is owed now goes out.
         self.finishIfDone(now: now)
-        let isWritten = self.connections[place].write(into: &buffer, atMost: limit)
+        let isWritten = self.connections[id].write(into: &buffer, atMost: limit)
         self.read(id, now: now)
-        if let place = self.place(of: id), self.connections[place].session.isViolated {
+        if self.connections[id].isViolated {
             // Our GOAWAY was written, and says why. Nothing that the peer sends counts any more.
             self.act(.finish(id))
             self.lose(id, handed: .max, now: now) { $0.violation($1, nil, $2) }
@@ -272,74 +208,45 @@ package struct ChannelClient: ~Copyable {
 
     /// Notes that TLS has taken the written bytes, and where the stream of bytes below it ends now.
     package mutating func flushed(_ id: ConnectionID, at end: UInt64) {
-        guard let place = self.place(of: id) else { return }
-        self.connections[place].flushed(at: end)
+        guard self.connections.contains(id) else { return }
+        self.connections[id].flushed(at: end)
     }
 
-    private mutating func makeRequests(on place: Int) {
-        while self.connections[place].room > 0, let call = self.queue.first {
+    private mutating func makeRequests(on id: ConnectionID, now: Moment) {
+        while self.connections[id].room > 0, let call = self.queue.first {
             let token: ProviderToken?
             switch self.authorization {
             case .held: return
             case .certificate: token = nil
-            case .token(let current):
-                // A connection belongs to the key of its first token.
-                if let key = self.connections[place].key, key != current.key {
-                    return self.connections[place].leave(owesGoAway: true)
-                }
-                token = current
+            case .token(let current): token = current
             }
+            guard self.connections[id].mayUsePath(now: now) else { return }
             self.queue.removeFirst()
             if let expiry = call.expiry, expiry.generation == token?.generation {
                 self.fail(call, expiry.error)
                 continue
             }
             do {
-                try ChannelRequestFields.write(
+                let stream = try ChannelRequestFields.write(
                     call,
                     authority: self.authority,
                     bundleID: self.bundleID,
                     authorization: token?.headerValue,
                     into: &self.block
                 ) { (block) throws(HTTP2Error) in
-                    try self.connections[place].request(call, block, token: token)
+                    try self.connections[id].request(
+                        call.number,
+                        block,
+                        copying: call.operation.body,
+                        now: now.monotonic
+                    )
                 }
+                self.requests.append(ChannelRequest(call: call, token: token, connection: id, stream: stream))
             } catch {
                 // The session takes no more requests: the call goes to the next connection.
                 self.queue.prepend(call)
-                return self.connections[place].leave(owesGoAway: true)
+                return self.leave(id, now: now)
             }
         }
-    }
-
-    // MARK: The end
-
-    /// Ends what was not written, lets the requests under way get their answers, and then ends the connections.
-    package mutating func shutDown(now: NIODeadline) {
-        self.isShuttingDown = true
-        self.failQueue { $0.shutDown($1, .notProcessed) }
-        if let dialling { self.act(.close(dialling)) }
-        self.dialling = nil
-        for place in self.connections.indices { self.connections[place].leave(owesGoAway: true) }
-        self.finishIfDone(now: now)
-    }
-
-    /// Ends every call and closes every connection now.
-    package mutating func abandon(handed: (ConnectionID) -> UInt64, now: NIODeadline) {
-        self.shutDown(now: now)
-        while !self.connections.isEmpty {
-            let id = self.connections[0].id
-            self.act(.close(id))
-            self.lose(id, handed: handed(id), now: now) { $0.shutDown($1, $2) }
-        }
-    }
-
-    /// Finishes the connections that are to be left and have nothing under way, and connects if a call waits.
-    mutating func finishIfDone(now: NIODeadline) {
-        for place in self.connections.indices
-        where self.connections[place].finishIfDone(until: now + Self.lingerLimit) {
-            self.act(.finish(self.connections[place].id))
-        }
-        self.connectIfNeeded()
     }
 }

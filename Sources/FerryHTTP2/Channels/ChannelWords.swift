@@ -12,6 +12,9 @@ struct ChannelWords {
         case unknown
     }
 
+    /// Makes the error of a request that has no complete answer.
+    typealias Lapse = (ChannelWords, ChannelOperation, Effect) -> ChannelManagerError
+
     /// The server's name.
     let peer: String
 

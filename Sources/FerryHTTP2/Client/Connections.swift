@@ -84,6 +84,12 @@ struct Connections: ~Copyable {
         return newest + (1..<min(late, 16)).reduce(first) { time, _ in time * 3 }
     }
 
+    /// The first connection that takes requests, now or after answers; nil when there is none.
+    var taking: ConnectionID? {
+        for index in self.all.indices where self.all[index].takesRequests { return self.all[index].id }
+        return nil
+    }
+
     /// The only connection, if it takes requests, is full, and has at most `limit` requests under way; otherwise nil.
     func bottleneck(atMost limit: Int) -> ConnectionID? {
         guard self.all.count == 1, !self.all[0].isLeaving, self.all[0].room == 0,
@@ -115,11 +121,6 @@ struct Connections: ~Copyable {
         let taking = self.all.indices.dropLast().filter { !self.all[$0].isLeaving }
         if let index = taking.first(where: { self.all[$0].isDoubtful }) { return self.all[index].id }
         return taking.count >= limit ? taking.first.map { self.all[$0].id } : nil
-    }
-
-    /// Calls `visit` with each notification under way.
-    func visitUnderWay(_ visit: (BatchEntry) -> Void) {
-        for index in self.all.indices { self.all[index].streams.forEachUnderWay { visit($0.run.entries[0]) } }
     }
 
     /// Gives each of them what all together have earned.

@@ -4,7 +4,7 @@ internal import NIOCore
 
 extension HTTP2Client {
     /// Handles APNs' answer to a request.
-    mutating func answered(_ request: InFlight.Request, _ answer: PushAnswer, on id: ConnectionID, now: Moment) {
+    mutating func answered(_ request: WrittenAttempt, _ answer: PushAnswer, on id: ConnectionID, now: Moment) {
         let rule = answer.retryRule
         // An answer about the connection alone does not permit the next connection at once.
         if rule != .elsewhere { self.dialling.answered(since: self.connections[id].since, now: now.monotonic) }

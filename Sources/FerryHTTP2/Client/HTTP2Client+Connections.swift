@@ -85,7 +85,9 @@ extension HTTP2Client {
         if let error { self.outcomes.failed(error) }
         if case .credentialsRejected = end {
             // The peer read no requests, so it processed none.
-            while let attempt = self.connections[id].nextUnheard() { self.queueAgain(attempt) }
+            while let (request, _) = self.connections[id].nextLost(handed: 0) {
+                self.queueAgain(self.written.take(request.slot).attempt)
+            }
         }
         self.settle(id, error, handed: handed, now: now)
         self.judgeConduct(of: id, hasRead: true, now: now)
@@ -103,7 +105,8 @@ extension HTTP2Client {
     private mutating func settle(_ id: ConnectionID, _ error: ProviderError?, handed: UInt64, now: Moment) {
         var repeated: [Attempt] = []
         var hasUnknown = false
-        while let (request, fate) = self.connections[id].nextLost(handed: handed) {
+        while let (lost, fate) = self.connections[id].nextLost(handed: handed) {
+            let request = self.written.take(lost.slot)
             switch fate {
             case .answered(let answer):
                 self.answered(request, answer, on: id, now: now)

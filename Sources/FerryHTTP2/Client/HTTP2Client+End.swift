@@ -25,7 +25,8 @@ extension HTTP2Client {
         for id in open {
             let handed = handed(id)
             self.connections[id].end()
-            while let (request, fate) = self.connections[id].nextLost(handed: handed) {
+            while let (lost, fate) = self.connections[id].nextLost(handed: handed) {
+                let request = self.written.take(lost.slot)
                 switch fate {
                 case .answered(let answer):
                     self.answered(request, answer, on: id, now: now)

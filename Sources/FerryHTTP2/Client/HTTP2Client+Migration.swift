@@ -23,7 +23,7 @@ extension HTTP2Client {
     }
 
     package func visitUnsettled(inFlight isInFlight: Bool, _ visit: (BatchEntry) -> Void) {
-        self.connections.visitUnderWay(visit)
+        self.written.forEach { visit($0.run.entries[0]) }
         guard !isInFlight else { return }
         self.fresh.forEach { $0.forEachUnsettled(visit) }
         for attempt in self.again { visit(attempt.run.entries[0]) }

@@ -26,19 +26,23 @@ extension HTTP2Client {
 
     /// Handles the events of a connection.
     mutating func read(_ id: ConnectionID, now: Moment) {
-        while let action = self.connections[id].read(now: now, using: &self.generator) {
+        while let action = self.connections[id].read(now: now) {
             switch action {
             case .windowAdjusted(let size):
                 self.report(.windowAdjusted(size))
             case .answered(let request, let answer):
-                self.answered(request, answer, on: id, now: now)
-            case .refused(let attempt, let window):
-                if let window { self.report(.windowAdjusted(window)) }
-                self.sendAgain([attempt])
-            case .reset(let attempt, let errorCode, let isBurst):
-                self.wasReset(attempt, errorCode, isBurst: isBurst, on: id, now: now)
-            case .unsent(let attempt):
-                self.sendAgain([attempt])
+                self.answered(self.written.take(request.slot), answer, on: id, now: now)
+            case .refused(let slot, let isExcluded):
+                if !isExcluded {
+                    let window = self.connections[id].narrow(now: now.monotonic, using: &self.generator)
+                    self.report(.windowAdjusted(window))
+                }
+                self.sendAgain([self.written.take(slot).attempt])
+            case .reset(let slot, let errorCode, let isBurst):
+                self.wasReset(self.written.take(slot).attempt, errorCode, isBurst: isBurst, on: id, now: now)
+            case .unsent(let slot):
+                self.connections[id].pause(now: now.monotonic, using: &self.generator)
+                self.sendAgain([self.written.take(slot).attempt])
             case .goAway(let action):
                 self.goAway(action, on: id, now: now)
             }

@@ -8,7 +8,7 @@ extension HTTP2Client {
     ///
     /// - Parameter rule: nil: it is not sent again.
     mutating func rejected(
-        _ request: InFlight.Request,
+        _ request: WrittenAttempt,
         _ rejection: Rejection,
         _ rule: RetryRule?,
         _ retryAfter: UInt32?,

@@ -54,8 +54,7 @@ extension HTTP2Client {
             let message = "\(self.authority) took the connection and did not begin to speak HTTP/2 in time."
             self.drop(id, ProviderError(.connectTimeout, message), now: now)
         case .dropForPing:
-            let message = "\(self.authority) did not answer a PING in time: the connection is dead."
-            self.drop(id, ProviderError(.connectionLost, message), now: now)
+            self.drop(id, .unansweredPing(authority: self.authority), now: now)
         }
     }
 
@@ -100,13 +99,14 @@ extension HTTP2Client {
                 self.leaveSilent(id, now: now)
                 if late.isSent { self.learn(from: id, .unknown) }
             }
+            let request = self.written.take(late.request.slot)
             switch late.fate {
             case .answered(let answer):
-                self.answered(late.request, answer, on: id, now: now)
+                self.answered(request, answer, on: id, now: now)
             case .unsent:
-                self.sendAgain([late.request.attempt])
+                self.sendAgain([request.attempt])
             case .unknown:
-                if let attempt = self.unknown(late.request.attempt, .noAnswer) { self.sendAgain([attempt]) }
+                if let attempt = self.unknown(request.attempt, .noAnswer) { self.sendAgain([attempt]) }
             }
         }
         self.finishIfDone(id, now: now)

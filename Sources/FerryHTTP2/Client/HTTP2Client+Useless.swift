@@ -9,7 +9,7 @@ extension HTTP2Client {
     /// If the connection is at fault, the notification goes out once more on another. As long as other requests may show
     /// that, it waits.
     mutating func failedOnServer(
-        _ request: InFlight.Request,
+        _ request: WrittenAttempt,
         _ rejection: Rejection,
         _ retryAfter: UInt32?,
         on id: ConnectionID,

@@ -183,12 +183,13 @@ extension HTTP2Client {
         )
         var generation: UInt64 = 0
         if case .token(let token) = self.authorization { generation = token.generation }
+        let slot = self.written.insert(attempt, tokenGeneration: generation, written: now.monotonic)
         do {
             try self.connections[id].request(
-                attempt,
+                slot,
                 self.fields.block,
                 payload: payload,
-                tokenGeneration: generation,
+                names: IndexedNames(of: entry),
                 now: now.monotonic
             )
             self.breaker.sent()
@@ -196,6 +197,7 @@ extension HTTP2Client {
             return true
         } catch {
             // The stream identifiers are used up, or the connection is about to end.
+            _ = self.written.take(slot)
             self.again.prepend(attempt)
             self.leave(id, now: now)
             self.connectIfNeeded(now: now)

@@ -52,6 +52,8 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
     /// Attempts to send again now, in the order of submission. So the first one reaches its deadline first.
     var again: Deque<Attempt> = []
     var delayed: DelayQueue
+    /// The attempts under way on all connections.
+    var written = WrittenAttempts()
     var connections = Connections()
     var dialling: Dialling
     var earned: EarnedWindow

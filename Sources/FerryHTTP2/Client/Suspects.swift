@@ -7,7 +7,7 @@ internal import NIOCore
 /// rule for their answer. They are at most four for each connection: the fifth error decides.
 struct Suspects {
     struct Suspect {
-        var request: InFlight.Request
+        var request: WrittenAttempt
         var rejection: Rejection
         var retryAfter: UInt32?
         var connection: ConnectionID

@@ -34,7 +34,7 @@ extension HTTP2Client {
     }
 
     /// Whether APNs refused a request because of a replaced key. If so, it did not look at the notification.
-    func isForEarlierKey(_ answer: PushAnswer, _ request: InFlight.Request) -> Bool {
+    func isForEarlierKey(_ answer: PushAnswer, _ request: WrittenAttempt) -> Bool {
         self.usesTokens && answer.rejection != nil && self.keys.isOfEarlierKey(request.tokenGeneration)
             && (answer.status == .forbidden || answer.retryRule == .whenThawed)
     }

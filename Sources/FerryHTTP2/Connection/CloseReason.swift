@@ -32,4 +32,9 @@ extension ProviderError {
         let detail = detail.map { ": \($0)" } ?? "."
         return ProviderError(.protocolViolation, "\(authority) does not speak HTTP/2 correctly\(detail)")
     }
+
+    /// Returns the error for a peer that did not answer a PING.
+    static func unansweredPing(authority: String) -> ProviderError {
+        ProviderError(.connectionLost, "\(authority) did not answer a PING in time: the connection is dead.")
+    }
 }

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// The limits that the options set for each connection.
+/// The limits of each connection of a client.
 struct ConnectionLimits {
     /// How long the peer's SETTINGS may take.
     let connectTimeout: TimeAmount
@@ -14,6 +14,8 @@ struct ConnectionLimits {
     let maxStreams: Int
     /// Whether APNs allows one request until it has accepted a provider token.
     let startsWithOne: Bool
+    /// The settings that each connection sends, and the longest answer.
+    let session: HTTP2Session.Settings
 
     /// How long a connection with requests under way may be silent before a PING, if late answers are waited for. With
     /// ``PingMachine/limit`` a peer may stand still for 16 s before its connection is dead.
@@ -33,5 +35,6 @@ struct ConnectionLimits {
         )
         self.maxStreams = min(max(options.maxStreams, 1), 100_000)
         self.startsWithOne = usesTokens
+        self.session = HTTP2Session.Settings()
     }
 }

@@ -10,16 +10,31 @@ extension HTTP2Connection {
 
     /// Makes a request.
     ///
-    /// - Parameter payload: its memory must stay in place until the request is over.
+    /// - Parameters:
+    ///   - slot: the owner's number for the request, until the request is over.
+    ///   - payload: its memory must stay in place until the request is over.
+    ///   - names: the fields of the request that go into the HPACK table.
     /// - Throws: when the connection takes no more requests.
     mutating func request(
-        _ attempt: consuming Attempt,
+        _ slot: UInt64,
         _ fields: borrowing HeaderBlock,
         payload: UnsafeBufferPointer<UInt8>,
-        tokenGeneration: UInt64,
+        names: IndexedNames,
         now: NIODeadline
     ) throws(HTTP2Error) {
-        try self.streams.request(attempt, fields, payload: payload, tokenGeneration: tokenGeneration, now: now)
+        try self.streams.request(slot, fields, payload: payload, names: names, now: now)
+    }
+
+    /// Makes a request, and returns its stream.
+    ///
+    /// - Throws: when the connection takes no more requests.
+    mutating func request(
+        _ slot: UInt64,
+        _ fields: borrowing HeaderBlock,
+        copying body: [UInt8],
+        now: NIODeadline
+    ) throws(HTTP2Error) -> HTTP2Session.Stream {
+        try self.streams.request(slot, fields, copying: body, now: now)
     }
 
     /// Whether a notification would leave at once, so that none that is made later arrives before it.
@@ -43,27 +58,29 @@ extension HTTP2Connection {
         try bytes.withUnsafeReadableBytes { (bytes) throws(HTTP2Error) in try self.streams.receive(bytes) }
     }
 
+    /// A request that is over is named by its slot.
     enum ReadAction {
         /// This number of requests may be under way now.
         case windowAdjusted(Int)
         /// The peer answered. Call ``answered(_:earned:)`` next.
         case answered(InFlight.Request, PushAnswer)
-        /// The peer did not process a request. `window` is the number of requests that may be under way now; nil: the
-        /// peer refused because the connection ends.
-        case refused(Attempt, window: Int?)
+        /// The peer did not process a request.
+        ///
+        /// `isExcluded`: the peer refused because the connection ends. If not, call ``narrow(now:using:)`` to send less.
+        case refused(UInt64, isExcluded: Bool)
         /// The peer reset a request that it may have processed.
         ///
         /// `isBurst`: such resets have cost half a window of requests.
-        case reset(Attempt, HTTP2ErrorCode, isBurst: Bool)
+        case reset(UInt64, HTTP2ErrorCode, isBurst: Bool)
         /// A request ended before it was written completely.
-        case unsent(Attempt)
+        case unsent(UInt64)
         /// A GOAWAY arrived.
         case goAway(GoAwayState.Action)
     }
 
     /// Returns the next event in order; nil when all were read.
     @inline(__always)
-    mutating func read(now: Moment, using generator: inout SplitMix64) -> ReadAction? {
+    mutating func read(now: Moment) -> ReadAction? {
         while let event = self.streams.nextEvent(now: now.monotonic) {
             switch event {
             case .settings(let limit):
@@ -73,23 +90,16 @@ extension HTTP2Connection {
             case .answered(let request, let answer):
                 self.answerTook(now.monotonic - request.written)
                 return .answered(request, answer)
-            case .refused(let attempt):
+            case .refused(let slot):
                 // A connection that ends refuses requests for that reason, and not because of load.
-                guard !self.isLeaving else {
-                    self.record.wasExcluded()
-                    return .refused(attempt, window: nil)
-                }
-                self.closeReason = .reset(.refusedStream)
-                self.conduct.refused(now: now.monotonic)
-                self.window.refused()
-                self.refusals.refused(now: now.monotonic, using: &generator)
-                return .refused(attempt, window: self.window.size)
-            case .reset(let attempt, let errorCode):
+                let isExcluded = self.isLeaving
+                if isExcluded { self.record.wasExcluded() } else { self.closeReason = .reset(.refusedStream) }
+                return .refused(slot, isExcluded: isExcluded)
+            case .reset(let slot, let errorCode):
                 self.closeReason = .reset(errorCode)
-                return .reset(attempt, errorCode, isBurst: self.record.wasReset(window: self.window.size))
-            case .unsent(let attempt):
-                self.refusals.refused(now: now.monotonic, using: &generator)
-                return .unsent(attempt)
+                return .reset(slot, errorCode, isBurst: self.record.wasReset(window: self.window.size))
+            case .unsent(let slot):
+                return .unsent(slot)
             case .goAway(let goAway):
                 self.closeReason = .goAway(goAway)
                 self.takeNoMore()
@@ -130,7 +140,17 @@ extension HTTP2Connection {
     /// the ends of other connections have narrowed meanwhile.
     private var mayEarn: Bool { self.window.isEarning && !self.state.isEnded }
 
-    /// Pauses new requests after a reset of a request that is sent again.
+    /// Sends less after a refusal because of load: halves the window, and pauses new requests.
+    ///
+    /// - Returns: the number of requests that may be under way now.
+    mutating func narrow(now: NIODeadline, using generator: inout SplitMix64) -> Int {
+        self.conduct.refused(now: now)
+        self.window.refused()
+        self.refusals.refused(now: now, using: &generator)
+        return self.window.size
+    }
+
+    /// Pauses new requests after the end of a request that is sent again.
     mutating func pause(now: NIODeadline, using generator: inout SplitMix64) {
         self.refusals.refused(now: now, using: &generator)
     }
@@ -166,13 +186,16 @@ extension HTTP2Connection {
         self.streams.nextLate(after: self.limits.answerLimit, now: now)
     }
 
+    /// Removes a request under way, resets its stream, and returns its fate.
+    mutating func take(_ stream: HTTP2Session.Stream) -> RequestStreams.Fate { self.streams.take(stream) }
+
+    /// Whether the answer on a stream is longer than the session keeps.
+    func isTooLong(_ stream: HTTP2Session.Stream) -> Bool { self.streams.session.isBodyTruncated(stream) }
+
     /// Removes and returns the first request of a connection that is gone.
     ///
     /// - Parameter handed: the number of bytes that the system took of the stream below TLS.
     mutating func nextLost(handed: UInt64) -> (request: InFlight.Request, fate: RequestStreams.Fate)? {
         self.streams.nextLost(handed: handed)
     }
-
-    /// Removes and returns the first request, if the peer read no requests at all.
-    mutating func nextUnheard() -> Attempt? { self.streams.nextUnheard() }
 }

@@ -2,7 +2,10 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// One connection of an ``HTTP2Client``, without I/O. Input: requests, bytes and time; output: bytes and actions.
+/// One connection of an ``HTTP2Client`` or a ``ChannelClient``, without I/O. Input: requests, bytes and time; output:
+/// bytes and actions.
+///
+/// The owner keeps what a request is about, and names each request by a number of its own.
 ///
 /// Its ``State`` tells how near its end is. Its ``StreamWindow`` tells how many requests it takes: one at first.
 struct HTTP2Connection: ~Copyable {
@@ -29,7 +32,7 @@ struct HTTP2Connection: ~Copyable {
         self.id = id
         self.since = now.monotonic
         self.limits = limits
-        self.streams = try RequestStreams(now: now.monotonic)
+        self.streams = try RequestStreams(limits.session, now: now.monotonic)
         self.window = StreamWindow(
             limit: limits.maxStreams,
             earned: earned.size(answered: 0),

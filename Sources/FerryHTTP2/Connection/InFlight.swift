@@ -3,10 +3,9 @@ internal import NIOCore
 /// The requests of a connection that wait for their answer, indexed by stream and linked in the order of writing.
 struct InFlight {
     struct Request {
-        var attempt: Attempt
-        var generation: UInt32
-        /// The generation of the token that the request carried.
-        var tokenGeneration: UInt64
+        /// The owner's number for the request. The connection only returns it.
+        var slot: UInt64
+        var stream: HTTP2Session.Stream
         var written: NIODeadline
         /// The end of the stream of bytes below TLS before the request was written.
         var sentFrom: UInt64
@@ -24,22 +23,9 @@ struct InFlight {
     private var newest: Int32 = -1
     private(set) var count = 0
 
-    mutating func insert(
-        _ attempt: Attempt,
-        _ stream: HTTP2Session.Stream,
-        tokenGeneration: UInt64,
-        written: NIODeadline,
-        sentFrom: UInt64
-    ) {
-        let index = Int(stream.index)
+    mutating func insert(_ request: Request) {
+        let index = Int(request.stream.index)
         while index >= self.places.count { self.places.append(Place()) }
-        let request = Request(
-            attempt: attempt,
-            generation: stream.generation,
-            tokenGeneration: tokenGeneration,
-            written: written,
-            sentFrom: sentFrom
-        )
         self.places[index] = Place(request: request, older: self.newest)
         let number = Int32(truncatingIfNeeded: index)
         if self.newest >= 0 { self.places[Int(self.newest)].newer = number } else { self.oldest = number }
@@ -50,7 +36,7 @@ struct InFlight {
     mutating func remove(_ stream: HTTP2Session.Stream) -> Request? {
         let index = Int(stream.index)
         guard index < self.places.count, let request = self.places[index].request,
-            request.generation == stream.generation
+            request.stream == stream
         else { return nil }
         let (older, newer) = (self.places[index].older, self.places[index].newer)
         self.places[index].request = nil
@@ -60,21 +46,6 @@ struct InFlight {
         return request
     }
 
-    func forEach(_ body: (Request) -> Void) {
-        for place in self.places {
-            if let request = place.request { body(request) }
-        }
-    }
-
-    /// The oldest request, and its stream.
-    var first: (stream: HTTP2Session.Stream, request: Request)? {
-        guard self.oldest >= 0, let request = self.places[Int(self.oldest)].request else { return nil }
-        let index = UInt32(truncatingIfNeeded: Int(self.oldest))
-        return (HTTP2Session.Stream(index: index, generation: request.generation), request)
-    }
-
-    /// When the oldest request was written; nil when there is none.
-    var firstWritten: NIODeadline? {
-        self.oldest < 0 ? nil : self.places[Int(self.oldest)].request?.written
-    }
+    /// The oldest request; nil when there is none.
+    var first: Request? { self.oldest < 0 ? nil : self.places[Int(self.oldest)].request }
 }

@@ -2,11 +2,16 @@ internal import FerryCore
 internal import NIOCore
 
 /// The session of a connection and the requests under way on it: which bytes were written, and how each request ended.
+///
+/// A request is known by the slot that its owner gave it. So notifications and calls about channels share this code, and
+/// it needs no type parameter.
 struct RequestStreams: ~Copyable {
     private(set) var session: HTTP2Session
     private var inFlight = InFlight()
     /// The names that requests have put into the HPACK table.
     private(set) var indexedNames: IndexedNames = []
+    /// Whether a request was written.
+    private(set) var isUsed = false
     /// The end of the stream of bytes below TLS.
     private var sentTo: UInt64 = 0
     /// When the peer last answered or reset a request. A refusal and other frames do not show that it serves requests.
@@ -15,8 +20,8 @@ struct RequestStreams: ~Copyable {
     /// handled.
     private var answeredEarly: HTTP2Session.Stream?
 
-    init(now: NIODeadline) throws(HTTP2Error) {
-        self.session = try HTTP2Session(role: .client)
+    init(_ settings: HTTP2Session.Settings, now: NIODeadline) throws(HTTP2Error) {
+        self.session = try HTTP2Session(role: .client, settings: settings)
         self.lastAnswered = now
     }
 
@@ -25,38 +30,47 @@ struct RequestStreams: ~Copyable {
     /// The number of requests under way.
     var count: Int { self.inFlight.count }
 
-    /// Calls `body` with each attempt that waits for its answer.
-    func forEachUnderWay(_ body: (Attempt) -> Void) { self.inFlight.forEach { body($0.attempt) } }
-
-    /// Whether a request was written.
-    var isUsed: Bool { !self.indexedNames.isEmpty }
-
     /// When the oldest request under way was written; nil when there is none.
-    var firstWritten: NIODeadline? { self.inFlight.firstWritten }
+    var firstWritten: NIODeadline? { self.inFlight.first?.written }
 
     // MARK: Writing
 
     /// Makes a request.
     ///
-    /// - Parameter payload: its memory must stay in place until the request is over.
+    /// - Parameters:
+    ///   - slot: the owner's number for the request, until the request is over.
+    ///   - payload: its memory must stay in place until the request is over.
+    ///   - names: the fields of the request that go into the HPACK table.
     /// - Throws: when the connection takes no more requests.
     mutating func request(
-        _ attempt: consuming Attempt,
+        _ slot: UInt64,
         _ fields: borrowing HeaderBlock,
         payload: UnsafeBufferPointer<UInt8>,
-        tokenGeneration: UInt64,
+        names: IndexedNames,
         now: NIODeadline
     ) throws(HTTP2Error) {
         let stream = try self.session.request(fields, body: payload)
-        self.indexedNames.formUnion(IndexedNames(of: attempt.run.entries[0]))
-        attempt.wasWritten = true
-        self.inFlight.insert(
-            attempt,
-            stream,
-            tokenGeneration: tokenGeneration,
-            written: now,
-            sentFrom: self.sentTo
-        )
+        self.indexedNames.formUnion(names)
+        self.insert(slot, stream, now: now)
+    }
+
+    /// Makes a request, and returns its stream.
+    ///
+    /// - Throws: when the connection takes no more requests.
+    mutating func request(
+        _ slot: UInt64,
+        _ fields: borrowing HeaderBlock,
+        copying body: [UInt8],
+        now: NIODeadline
+    ) throws(HTTP2Error) -> HTTP2Session.Stream {
+        let stream = try self.session.request(fields, copying: body)
+        self.insert(slot, stream, now: now)
+        return stream
+    }
+
+    private mutating func insert(_ slot: UInt64, _ stream: HTTP2Session.Stream, now: NIODeadline) {
+        self.isUsed = true
+        self.inFlight.insert(InFlight.Request(slot: slot, stream: stream, written: now, sentFrom: self.sentTo))
     }
 
     /// Writes frames until about `limit` bytes; returns whether there were any.
@@ -75,16 +89,17 @@ struct RequestStreams: ~Copyable {
 
     mutating func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTP2Error) { try self.session.receive(bytes) }
 
+    /// A request that is over is named by its slot.
     enum Event {
         /// SETTINGS allow this number of streams.
         case settings(Int)
         case answered(InFlight.Request, PushAnswer)
         /// "The stream was refused before any application processing" (RFC 9113, section 7).
-        case refused(Attempt)
+        case refused(UInt64)
         /// The request was written completely, and the peer reset it without an answer.
-        case reset(Attempt, HTTP2ErrorCode)
+        case reset(UInt64, HTTP2ErrorCode)
         /// The request ended before it was written completely: the peer cannot have understood it.
-        case unsent(Attempt)
+        case unsent(UInt64)
         case goAway(GoAway)
         case pingAnswered
     }
@@ -137,10 +152,10 @@ struct RequestStreams: ~Copyable {
             self.lastAnswered = now
             return .answered(request, answer)
         }
-        if errorCode == HTTP2ErrorCode.refusedStream.rawValue { return .refused(request.attempt) }
+        if errorCode == HTTP2ErrorCode.refusedStream.rawValue { return .refused(request.slot) }
         self.lastAnswered = now
-        guard self.session.isSent(stream) else { return .unsent(request.attempt) }
-        return .reset(request.attempt, HTTP2ErrorCode(rawValue: errorCode))
+        guard self.session.isSent(stream) else { return .unsent(request.slot) }
+        return .reset(request.slot, HTTP2ErrorCode(rawValue: errorCode))
     }
 
     // MARK: Requests without an end
@@ -166,18 +181,22 @@ struct RequestStreams: ~Copyable {
 
     /// Removes and returns the first request without an answer for `limit`, and resets its stream.
     mutating func nextLate(after limit: TimeAmount, now: NIODeadline) -> Late? {
-        guard let (stream, first) = self.inFlight.first, first.written + limit <= now,
-            let request = self.inFlight.remove(stream)
-        else { return nil }
-        let fate = self.fate(of: stream, mayHaveLeft: true)
-        let isSent = self.session.isSent(stream)
-        self.session.reset(stream, errorCode: HTTP2ErrorCode.cancel.rawValue)
+        guard let request = self.inFlight.first, request.written + limit <= now else { return nil }
+        let isSent = self.session.isSent(request.stream)
         return Late(
             request: request,
-            fate: fate,
+            fate: self.take(request.stream),
             isSent: isSent,
             isPeerSilent: self.lastAnswered <= request.written
         )
+    }
+
+    /// Removes a request under way, resets its stream, and returns its fate.
+    mutating func take(_ stream: HTTP2Session.Stream) -> Fate {
+        _ = self.inFlight.remove(stream)
+        let fate = self.fate(of: stream, mayHaveLeft: true)
+        self.session.reset(stream, errorCode: HTTP2ErrorCode.cancel.rawValue)
+        return fate
     }
 
     /// Removes and returns the first request of a connection that is gone.
@@ -186,18 +205,15 @@ struct RequestStreams: ~Copyable {
     ///
     /// - Parameter handed: the number of bytes that the system took of the stream below TLS.
     mutating func nextLost(handed: UInt64) -> (request: InFlight.Request, fate: Fate)? {
-        guard let (stream, _) = self.inFlight.first, let request = self.inFlight.remove(stream) else { return nil }
-        return (request, self.fate(of: stream, mayHaveLeft: handed >= request.sentFrom))
-    }
-
-    /// Removes and returns the first request, if the peer read no requests at all.
-    mutating func nextUnheard() -> Attempt? {
-        guard let (stream, _) = self.inFlight.first else { return nil }
-        return self.inFlight.remove(stream)?.attempt
+        guard let request = self.inFlight.first else { return nil }
+        _ = self.inFlight.remove(request.stream)
+        return (request, self.fate(of: request.stream, mayHaveLeft: handed >= request.sentFrom))
     }
 
     private func fate(of stream: HTTP2Session.Stream, mayHaveLeft: Bool) -> Fate {
         if let answer = self.session.answer(of: stream) { return .answered(answer) }
-        return mayHaveLeft && self.session.isSent(stream) ? .unknown : .unsent
+        // Without a body, a request is sent from the start: its first frame decides.
+        let isSent = self.session.isSent(stream) && self.session.hasBegun(stream)
+        return mayHaveLeft && isSent ? .unknown : .unsent
     }
 }

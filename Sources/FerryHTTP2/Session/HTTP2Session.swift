@@ -208,10 +208,12 @@ package struct HTTP2Session: ~Copyable {
         self.inbox.pointee.index(of: stream).map { self.inbox.pointee.slots[$0].sourceCount == 0 } ?? true
     }
 
-    /// Whether the first frame of a request was written. Valid until the stream is closed. Client only.
+    /// Whether the first frame of a request was written, or its stream is closed. Client only.
     package func hasBegun(_ stream: Stream) -> Bool {
-        let streamID = self.streamID(of: stream)
-        return streamID > 0 && nghttp2_session_find_stream(self.session, streamID) != nil
+        guard let slot = self.inbox.pointee.index(of: stream), !self.inbox.pointee.slots[slot].isClosed else {
+            return true
+        }
+        return nghttp2_session_find_stream(self.session, self.inbox.pointee.slots[slot].streamID) != nil
     }
 
     /// Whether the message's body was longer than ``Settings/maximumBodyLength``.

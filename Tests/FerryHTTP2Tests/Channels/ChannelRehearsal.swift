@@ -29,6 +29,9 @@ final class ChannelRehearsal {
 
     private(set) var machine: ChannelClient
     private(set) var now = NIODeadline.uptimeNanoseconds(1)
+    /// How long the computer has slept.
+    private var slept = TimeAmount.zero
+    private var moment: Moment { Moment(monotonic: self.now, epochSeconds: 0, boot: self.now + self.slept) }
     private(set) var requests: [Request] = []
     private(set) var results: [UInt64: Result<ChannelResult, ChannelManagerError>] = [:]
     private(set) var refusals: [Reason] = []
@@ -81,31 +84,39 @@ final class ChannelRehearsal {
     @discardableResult
     func submit(_ operation: ChannelOperation, requestID: APNSID = .random()) -> UInt64 {
         self.calls += 1
-        self.machine.submit(operation, call: self.calls, requestID: requestID, now: self.now)
+        self.machine.submit(operation, call: self.calls, requestID: requestID, now: self.moment)
         self.settle()
         return self.calls
     }
 
     func cancel(_ call: UInt64) {
-        self.machine.cancel(call, now: self.now)
+        self.machine.cancel(call, now: self.moment)
         self.settle()
     }
 
     func shutDown() {
-        self.machine.shutDown(now: self.now)
+        self.machine.shutDown(now: self.moment)
         self.settle()
     }
 
     func abandon(handed: UInt64 = .max) {
-        self.machine.abandon(handed: { _ in handed }, now: self.now)
+        self.machine.abandon(handed: { _ in handed }, now: self.moment)
         self.settle()
     }
 
     func pass(_ time: TimeAmount) throws {
-        self.now = self.now + time
-        self.machine.tick(now: self.now)
+        self.passBlocked(time)
         try self.exchange()
     }
+
+    /// Lets time pass while no bytes are carried.
+    func passBlocked(_ time: TimeAmount) {
+        self.now = self.now + time
+        self.machine.tick(now: self.moment)
+        self.settle()
+    }
+
+    func sleep(_ time: TimeAmount) { self.slept = self.slept + time }
 
     /// The error of the last call.
     func failure(_ call: UInt64? = nil) throws -> ChannelManagerError {
@@ -168,14 +179,14 @@ final class ChannelRehearsal {
     func connect() {
         for server in self.servers where !server.isConnected {
             server.isConnected = true
-            self.machine.connected(server.id, now: self.now)
+            self.machine.connected(server.id, now: self.moment)
         }
         self.settle()
     }
 
     func refuse(_ error: ProviderError) {
         guard let server = self.servers.popLast() else { return }
-        self.machine.ended(server.id, .notConnected(error), handed: 0, now: self.now)
+        self.machine.ended(server.id, .notConnected(error), handed: 0, now: self.moment)
         self.settle()
     }
 
@@ -183,7 +194,7 @@ final class ChannelRehearsal {
     func end(_ end: ConnectionEnd = .endOfStream, handed: UInt64 = .max) throws {
         let server = try #require(self.servers.last)
         self.servers.removeLast()
-        self.machine.ended(server.id, end, handed: handed, now: self.now)
+        self.machine.ended(server.id, end, handed: handed, now: self.moment)
         self.settle()
     }
 
@@ -191,7 +202,7 @@ final class ChannelRehearsal {
     func endFinished() {
         for id in self.finished {
             self.servers.removeAll { $0.id == id }
-            self.machine.ended(id, .endOfStream, handed: .max, now: self.now)
+            self.machine.ended(id, .endOfStream, handed: .max, now: self.moment)
         }
         self.settle()
     }
@@ -211,7 +222,7 @@ final class ChannelRehearsal {
         for server in self.servers where server.isConnected {
             var bytes = ByteBuffer()
             self.authorize()
-            while self.machine.write(server.id, into: &bytes, atMost: 16 << 10, now: self.now) {
+            while self.machine.write(server.id, into: &bytes, atMost: 16 << 10, now: self.moment) {
                 server.written += UInt64(bytes.readableBytes)
                 self.machine.flushed(server.id, at: server.written)
             }
@@ -223,7 +234,7 @@ final class ChannelRehearsal {
         guard self.machine.needsAuthorization else { return }
         let authorization: Authorization =
             self.isTokenHeld ? .held(until: self.now + .minutes(20)) : .token(self.token)
-        self.machine.authorized(authorization, failure: nil, now: self.now)
+        self.machine.authorized(authorization, failure: nil, now: self.moment)
     }
 
     private func carry() throws -> Bool {
@@ -231,7 +242,7 @@ final class ChannelRehearsal {
         for server in self.servers where server.isConnected {
             self.authorize()
             var bytes = ByteBuffer()
-            if self.machine.write(server.id, into: &bytes, atMost: 16 << 10, now: self.now) {
+            if self.machine.write(server.id, into: &bytes, atMost: 16 << 10, now: self.moment) {
                 isBusy = true
                 server.written += UInt64(bytes.readableBytes)
                 self.machine.flushed(server.id, at: server.written)
@@ -242,7 +253,7 @@ final class ChannelRehearsal {
             if server.session.write(into: &bytes, atMost: 16 << 10) {
                 isBusy = true
                 while let part = bytes.readSlice(length: min(self.step, bytes.readableBytes)), part.readableBytes > 0 {
-                    self.machine.received(server.id, part, now: self.now)
+                    self.machine.received(server.id, part, now: self.moment)
                 }
             }
             self.settle()
@@ -311,7 +322,7 @@ final class ChannelRehearsal {
     /// Sends raw bytes to the machine.
     func send(_ bytes: [UInt8]) throws {
         let server = try #require(self.servers.last)
-        self.machine.received(server.id, ByteBuffer(bytes: bytes), now: self.now)
+        self.machine.received(server.id, ByteBuffer(bytes: bytes), now: self.moment)
         self.settle()
         self.writeInVain()
     }
