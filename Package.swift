@@ -20,6 +20,7 @@ let package = Package(
     products: [
         .library(name: "Ferry", targets: ["Ferry"]),
         .library(name: "FerryAppStore", targets: ["FerryAppStore"]),
+        .library(name: "FerryAppStoreTesting", targets: ["FerryAppStoreTesting"]),
         .library(name: "FerryTesting", targets: ["FerryTesting"]),
         .library(name: "ferryc", type: .dynamic, targets: ["FerryC"]),
         .executable(name: "ferry", targets: ["FerryCLI"]),
@@ -158,11 +159,23 @@ let package = Package(
         .target(
             name: "FerryTesting",
             dependencies: [
-                "FerryAppStore", "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
-                "FerryServer", "FerryPlatform",
+                "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryPlatform",
+                "FerryServer",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "FerryAppStoreTesting",
+            dependencies: [
+                "FerryAppStore", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryPlatform", "FerryServer",
+                "FerryTesting",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
@@ -182,8 +195,8 @@ let package = Package(
         .target(
             name: "FerryDoctor",
             dependencies: [
-                "Ferry", "FerryAppStore", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryPlatform", "FerryTerminal",
-                "FerryTesting",
+                "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryCore", "FerryHTTP2", "FerryOpenSSL",
+                "FerryPlatform", "FerryTerminal",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -216,8 +229,8 @@ let package = Package(
         .target(
             name: "FerryDemo",
             dependencies: [
-                "Ferry", "FerryAppStore", "FerryCore", "FerryForwarding", "FerryGateway", "FerryPlatform",
-                "FerryTerminal", "FerryTesting",
+                "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryCore", "FerryForwarding", "FerryGateway",
+                "FerryPlatform", "FerryTerminal", "FerryTesting",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings
@@ -225,9 +238,9 @@ let package = Package(
         .target(
             name: "FerryCommand",
             dependencies: [
-                "Ferry", "FerryAppStore", "FerryBench", "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor",
-                "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryPlatform", "FerryTerminal",
-                "FerryTesting",
+                "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryBench", "FerryBinary", "FerryCore", "FerryDemo",
+                "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryPlatform",
+                "FerryTerminal", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -359,7 +372,8 @@ let package = Package(
         .testTarget(
             name: "FerryAppStoreTests",
             dependencies: [
-                "FerryAppStore", "FerryCore", "FerryOpenSSL", "FerryServer", "FerrySQLite", "FerryTesting",
+                "FerryAppStore", "FerryAppStoreTesting", "FerryCore", "FerryOpenSSL", "FerryServer", "FerrySQLite",
+                "FerryTesting",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -395,13 +409,22 @@ let package = Package(
         .testTarget(
             name: "FerryTestingTests",
             dependencies: [
-                "FerryTesting", "FerryAppStore", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine",
-                "FerryOpenSSL", "FerryServer",
+                "FerryTesting", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "FerryAppStoreTestingTests",
+            dependencies: [
+                "FerryAppStoreTesting", "FerryAppStore", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryServer",
+                "FerryTesting",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),
@@ -434,7 +457,7 @@ let package = Package(
         .testTarget(
             name: "FerryDoctorTests",
             dependencies: [
-                "FerryDoctor", "Ferry", "FerryAppStore", "FerryOpenSSL", "FerryTerminal", "FerryTesting",
+                "FerryDoctor", "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryOpenSSL", "FerryTerminal",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
@@ -443,9 +466,9 @@ let package = Package(
         .testTarget(
             name: "FerryCommandTests",
             dependencies: [
-                "FerryCLI", "FerryCommand", "Ferry", "FerryAppStore", "FerryBench", "FerryBinary", "FerryCore",
-                "FerryDemo",
-                "FerryDoctor", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryTerminal", "FerryTesting",
+                "FerryCLI", "FerryCommand", "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryBench",
+                "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor", "FerryGateway", "FerryHTTP2", "FerryOpenSSL",
+                "FerryTerminal", "FerryTesting",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -457,8 +480,9 @@ let package = Package(
         .testTarget(
             name: "FerryFuzzTests",
             dependencies: [
-                "CFerry", "FerryAppStore", "FerryBinary", "FerryBinaryWorld", "FerryC", "FerryCommand", "FerryCore",
-                "FerryHTTP2", "FerryHTTP2World", "FerryMachine", "FerryOpenSSL", "FerryTesting",
+                "CFerry", "FerryAppStore", "FerryAppStoreTesting", "FerryBinary", "FerryBinaryWorld", "FerryC",
+                "FerryCommand", "FerryCore", "FerryHTTP2", "FerryHTTP2World", "FerryMachine", "FerryOpenSSL",
+                "FerryTesting",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             path: "Tests/Fuzz/Sources",

@@ -36,6 +36,7 @@ let package = Package(
                 "PushAPI",
                 .product(name: "Ferry", package: "ferry"),
                 .product(name: "FerryAppStore", package: "ferry"),
+                .product(name: "FerryAppStoreTesting", package: "ferry"),
                 .product(name: "FerryTesting", package: "ferry"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "NIOCore", package: "swift-nio"),

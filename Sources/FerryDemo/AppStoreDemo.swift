@@ -1,4 +1,5 @@
 internal import FerryAppStore
+internal import FerryAppStoreTesting
 internal import FerryCore
 internal import FerryPlatform
 internal import FerryTesting

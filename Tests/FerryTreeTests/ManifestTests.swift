@@ -14,7 +14,7 @@ import Testing
     /// * A protocol knows neither TLS nor the other protocol, and nothing below `Ferry` has sockets of a client.
     /// * `FerryServer` knows no client, and `FerryGateway` knows neither `Ferry` nor `FerryHTTP2`: `FerryForwarding` joins
     ///   them.
-    /// * No product but the command imports `FerryTesting`.
+    /// * No product but the command and `FerryAppStoreTesting` imports `FerryTesting`.
     private static let arrows: [String: [String]] = [
         "FerryPlatform": [],
         "FerryCore": [],
@@ -29,11 +29,14 @@ import Testing
         "FerryC": ["CFerry", "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryOpenSSL"],
         "FerryAppStore": ["FerryCore", "FerryOpenSSL", "FerryServer", "FerrySQLite"],
         "FerryTesting": [
-            "FerryAppStore", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryServer",
+            "FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryServer",
+        ],
+        "FerryAppStoreTesting": [
+            "FerryAppStore", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerryTesting",
         ],
         "FerryTerminal": ["FerryBinary", "FerryCore", "FerryOpenSSL"],
         "FerryDoctor": [
-            "Ferry", "FerryAppStore", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryTerminal", "FerryTesting",
+            "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryTerminal",
         ],
         "FerryForwarding": ["Ferry", "FerryCore", "FerryGateway", "FerryOpenSSL", "FerryTerminal", "FerryTesting"],
         "FerryBench": [
@@ -41,11 +44,13 @@ import Testing
             "FerryOpenSSL", "FerryTerminal", "FerryTesting",
         ],
         "FerryDemo": [
-            "Ferry", "FerryAppStore", "FerryCore", "FerryForwarding", "FerryGateway", "FerryTerminal", "FerryTesting",
+            "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryCore", "FerryForwarding", "FerryGateway",
+            "FerryTerminal", "FerryTesting",
         ],
         "FerryCommand": [
-            "Ferry", "FerryAppStore", "FerryBench", "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor",
-            "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryTerminal", "FerryTesting",
+            "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryBench", "FerryBinary", "FerryCore", "FerryDemo",
+            "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryTerminal",
+            "FerryTesting",
         ],
         "FerryCLI": ["FerryCommand"],
     ]

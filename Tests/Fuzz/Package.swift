@@ -22,6 +22,7 @@ let package = Package(
         .executableTarget(
             name: "Fuzz",
             dependencies: [
+                .product(name: "FerryAppStoreTesting", package: "ferry"),
                 .product(name: "FerryC", package: "ferry"),
                 .product(name: "FerryCommand", package: "ferry"),
                 .product(name: "FerryTesting", package: "ferry"),

@@ -1,4 +1,5 @@
 internal import FerryAppStore
+internal import FerryAppStoreTesting
 internal import FerryCore
 internal import FerryTerminal
 internal import FerryTesting
@@ -93,7 +94,7 @@ struct AppStoreSimulation {
     private static func signer(_ directory: String?) throws(CommandFailure) -> AppStoreSigner? {
         guard let directory else { return nil }
         do {
-            return try AppStoreSigner(root: TLSDirectory.appStoreRoot(directory))
+            return try AppStoreSigner(root: AppStoreRootFile.open(directory))
         } catch {
             throw CommandFailure.usage(
                 "The root of the App Store's signatures in --tls-dir cannot be used: \(Sentence.of(error))"

@@ -1,6 +1,6 @@
 internal import ArgumentParser
 internal import FerryAppStore
-internal import FerryTesting
+internal import FerryAppStoreTesting
 
 /// Options of the simulated App Store.
 struct SimulatedAppStoreOptions: ParsableArguments {

@@ -1,6 +1,6 @@
+internal import FerryAppStoreTesting
 internal import FerryOpenSSL
 internal import FerryPlatform
-internal import FerryTesting
 
 /// A notification with the form of Apple's that a correct receiver refuses: its certificates are made for one run.
 ///

@@ -2,8 +2,7 @@ internal import FerryCore
 package import FerryOpenSSL
 internal import FerryPlatform
 
-/// The files of ``TestCredentials/init(directory:)``, and the root of the simulated App Store's signatures. The key of provider
-/// tokens and this root are each made alone if only they are missing.
+/// The files of ``TestCredentials/init(directory:)``. The key of provider tokens is made alone if only it is missing.
 ///
 /// The keys of certificates are RSA, because old clients support only RSA.
 package enum TLSDirectory {
@@ -17,13 +16,9 @@ package enum TLSDirectory {
         case clientArchive = "client.p12"
         case clientPassphrase = "client-passphrase.txt"
         case tokenKey = "token-key.p8"
-        case appStoreRoot = "app-store-root.pem"
-        case appStoreRootKey = "app-store-root-key.pem"
 
         /// The files that belong together: those of the certificates of TLS.
-        static var ofCertificates: [File] {
-            self.allCases.filter { ![.tokenKey, .appStoreRoot, .appStoreRootKey].contains($0) }
-        }
+        static var ofCertificates: [File] { self.allCases.filter { $0 != .tokenKey } }
 
         package func path(in directory: String) -> String { "\(directory)/\(self.rawValue)" }
     }
@@ -60,22 +55,8 @@ package enum TLSDirectory {
         let path = File.tokenKey.path(in: directory)
         if FileManager.default.fileExists(atPath: path) { return try ES256Key(path: path) }
         let key = try ES256Key.generate()
-        try self.write(key.p8(), to: .tokenKey, in: directory, isSecret: true)
+        try self.write(key.p8(), to: path, isSecret: true)
         return key
-    }
-
-    /// Reads the root of the simulated App Store's signatures. Creates it if one of its files does not exist.
-    ///
-    /// - Throws: `TLSError`, or a file error.
-    package static func appStoreRoot(_ directory: String) throws -> TLSIdentity {
-        let (certificate, key) = (File.appStoreRoot.path(in: directory), File.appStoreRootKey.path(in: directory))
-        if FileManager.default.fileExists(atPath: certificate), FileManager.default.fileExists(atPath: key) {
-            return try TLSIdentity(certificatePath: certificate, privateKeyPath: key)
-        }
-        let root = try AppStoreSigner.root()
-        try self.write(root.certificateChainPEM, to: .appStoreRoot, in: directory)
-        try self.write(root.privateKeyPEM(), to: .appStoreRootKey, in: directory, isSecret: true)
-        return root
     }
 
     private static func make(_ directory: String) throws {
@@ -83,7 +64,7 @@ package enum TLSDirectory {
         let credentials = try TestCredentials(authority: authority, topic: "com.example.ferry", key: .rsa2048)
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         func write(_ bytes: [UInt8], to file: File, isSecret: Bool = false) throws {
-            try self.write(bytes, to: file, in: directory, isSecret: isSecret)
+            try self.write(bytes, to: file.path(in: directory), isSecret: isSecret)
         }
         try write(authority.certificatePEM, to: .ca)
         try write(credentials.server.certificateChainPEM, to: .server)
@@ -94,15 +75,11 @@ package enum TLSDirectory {
         try write(Array("\(self.passphrase)\n".utf8), to: .clientPassphrase, isSecret: true)
     }
 
-    private static func write(
-        _ bytes: [UInt8],
-        to file: File,
-        in directory: String,
-        isSecret: Bool = false
-    ) throws {
+    /// Writes a new file, which others may read unless it holds a secret.
+    package static func write(_ bytes: [UInt8], to path: String, isSecret: Bool = false) throws {
         guard
             FileManager.default.createFile(
-                atPath: file.path(in: directory),
+                atPath: path,
                 contents: Data(bytes),
                 attributes: [.posixPermissions: isSecret ? 0o600 : 0o644]
             )

@@ -1,4 +1,3 @@
-internal import FerryAppStore
 internal import FerryCore
 
 /// A recorder that writes what a ``SimulatedGateway``, a ``SimulatedAPNs`` or both accept to a file, one JSON object a
@@ -13,13 +12,6 @@ internal import FerryCore
 /// ```json
 /// {"connection":1,"place":7,"apnsId":"eabeae54-…","token":"00ff…","payload":{…},"topic":"com.example.app",
 ///  "pushType":"alert","expiration":0,"priority":10,"collapseId":null}
-/// ```
-///
-/// and an attempt of a simulated App Store to send a notification, whether or not it was successful:
-///
-/// ```json
-/// {"notificationUUID":"…","notificationType":"DID_RENEW","subtype":null,"attempt":1,"attemptDate":1750000000000,
-///  "sendAttemptResult":"SUCCESS","status":200,"duplicate":false,"delivery":"whole"}
 /// ```
 ///
 /// A field that the notification did not have is null. The payload is copied unchanged. If it is not an object or
@@ -61,20 +53,11 @@ public final class GatewayFileRecorder: GatewayRecorder, APNsRecorder {
         }
     }
 
-    /// Appends a line; writes when 256 KiB have gathered.
-    public func attempted(_ notification: SimulatedNotification, _ attempt: NotificationSender.Attempt) {
-        let line: SimulatedJSON = [
-            "notificationUUID": .text(notification.uuid),
-            "notificationType": .text(notification.kind.type.rawValue),
-            "subtype": notification.kind.subtype.map(SimulatedJSON.text) ?? .null,
-            "attempt": .integer(Int64(attempt.number)),
-            "attemptDate": .integer(attempt.date.millisecondsSince1970),
-            "sendAttemptResult": .text(attempt.answer.result.rawValue),
-            "status": attempt.answer.status.map { .integer(Int64($0)) } ?? .null,
-            "duplicate": .bool(attempt.isDuplicate),
-            "delivery": .text(attempt.delivery.rawValue),
-        ]
-        self.file.withLock { file in file.add { $0 += line.bytes + [UInt8(ascii: "\n")] } }
+    /// Appends a line of another kind; writes when 256 KiB have gathered.
+    ///
+    /// - Parameter line: without its end.
+    package func append(line: [UInt8]) {
+        self.file.withLock { file in file.add { $0 += line + [UInt8(ascii: "\n")] } }
     }
 
     /// Writes the buffered lines.

@@ -1,6 +1,6 @@
+import FerryAppStoreTesting
 import FerryCore
 import FerryOpenSSL
-import FerryTesting
 import Foundation
 import NIOHTTP1
 import Testing

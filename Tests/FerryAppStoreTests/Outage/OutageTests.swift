@@ -1,4 +1,5 @@
 import FerryAppStore
+import FerryAppStoreTesting
 import FerryCore
 import FerryOpenSSL
 import FerryTesting

@@ -1,3 +1,4 @@
+import FerryAppStoreTesting
 import FerryCore
 import FerryOpenSSL
 import FerryTesting

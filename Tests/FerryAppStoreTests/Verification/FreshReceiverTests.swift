@@ -1,5 +1,5 @@
+import FerryAppStoreTesting
 import FerrySQLite
-import FerryTesting
 import Foundation
 import Testing
 

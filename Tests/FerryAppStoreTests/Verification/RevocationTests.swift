@@ -1,5 +1,5 @@
+import FerryAppStoreTesting
 import FerryOpenSSL
-import FerryTesting
 import Foundation
 import NIOHTTP1
 import Testing

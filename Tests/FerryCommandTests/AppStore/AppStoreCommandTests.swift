@@ -1,5 +1,5 @@
 import FerryAppStore
-import FerryTesting
+import FerryAppStoreTesting
 import Foundation
 import Testing
 

@@ -1,3 +1,4 @@
+import FerryAppStoreTesting
 import FerryCore
 import FerryTesting
 import Foundation
@@ -21,7 +22,7 @@ struct AppStoreHarness {
     ) async throws {
         try await TemporaryDirectory.with { directory in
             _ = try TLSDirectory.open(directory.path("tls"))
-            _ = try TLSDirectory.appStoreRoot(directory.path("tls"))
+            _ = try AppStoreRootFile.open(directory.path("tls"))
             _ = try directory.write("secret", "whsec_\(Data(repeating: 7, count: 32).base64EncodedString())\n")
             let posts = Locked(0)
             let server = ReceiverServer { _, _ in

@@ -1,6 +1,6 @@
 import FerryAppStore
+import FerryAppStoreTesting
 import FerryOpenSSL
-import FerryTesting
 import Foundation
 import NIOCore
 import NIOHTTP1

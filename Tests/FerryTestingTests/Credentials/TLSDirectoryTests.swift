@@ -1,4 +1,3 @@
-internal import FerryAppStore
 internal import FerryOpenSSL
 internal import FerryTesting
 internal import Foundation
@@ -44,34 +43,10 @@ struct TLSDirectoryTests {
         }
     }
 
-    @Test func `a directory keeps the root of the App Store's signatures, so that receivers still trust it`() throws {
-        try withTemporaryDirectory { directory in
-            let (app, verifies) = (
-                SimulatedNotificationTests.app,
-                { (root: TLSIdentity, made: SimulatedNotification) throws -> Bool in
-                    var configuration = AppStoreVerifier.Configuration(apps: [SimulatedNotificationTests.app])
-                    configuration.trustRoots = .pem(root.certificateChainPEM)
-                    return (try? AppStoreVerifier(configuration).verify(post: made.post)) != nil
-                }
-            )
-            let first = try TLSDirectory.appStoreRoot(directory)
-            var later = try NotificationMaker(
-                app: app,
-                signer: AppStoreSigner(root: TLSDirectory.appStoreRoot(directory))
-            )
-            #expect(try verifies(first, later.make(.init(.test))))
-            try FileManager.default.removeItem(atPath: TLSDirectory.File.appStoreRootKey.path(in: directory))
-            let other = try TLSDirectory.appStoreRoot(directory)
-            #expect(try !verifies(other, later.make(.init(.test))))
-            #expect(other.summary != first.summary)
-        }
-    }
-
     @Test func `only the owner can read the keys of a directory`() throws {
         try withTemporaryDirectory { directory in
             _ = try TLSDirectory.open(directory)
-            _ = try TLSDirectory.appStoreRoot(directory)
-            for file in [TLSDirectory.File.serverKey, .clientKey, .clientArchive, .tokenKey, .appStoreRootKey] {
+            for file in [TLSDirectory.File.serverKey, .clientKey, .clientArchive, .tokenKey] {
                 let attributes = try FileManager.default.attributesOfItem(atPath: file.path(in: directory))
                 #expect(attributes[.posixPermissions] as? Int == 0o600)
             }

@@ -6,7 +6,9 @@ import Testing
     private static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().appending(path: "../../..").standardized
 
-    private static let catalogues = ["Ferry", "FerryAppStore", "FerryTesting"].map { "Sources/\($0)/\($0).docc" }
+    private static let catalogues = ["Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryTesting"].map {
+        "Sources/\($0)/\($0).docc"
+    }
 
     /// The files below a directory whose name ends so, as paths below the package.
     private static func files(in directory: String, endingIn end: String) throws -> [String] {

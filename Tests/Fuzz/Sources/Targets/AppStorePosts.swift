@@ -1,7 +1,7 @@
 @testable import FerryAppStore
+@testable import FerryAppStoreTesting
 @testable import FerryCore
 @testable import FerryOpenSSL
-@testable import FerryTesting
 
 /// The property: nothing that is not signed by the App Store is accepted; what is signed gives plain JSON without the
 /// signed texts that Apple documents, or a sentence; a sentence shows nothing of the post. The first byte chooses what the

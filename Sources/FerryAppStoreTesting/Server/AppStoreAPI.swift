@@ -1,6 +1,7 @@
 internal import FerryAppStore
 internal import FerryOpenSSL
 internal import FerryPlatform
+internal import FerryTesting
 
 /// The App Store Server API without I/O: requests and records go in, answers come out.
 struct AppStoreAPI: Sendable {

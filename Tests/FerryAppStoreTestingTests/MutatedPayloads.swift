@@ -1,8 +1,8 @@
 import FerryAppStore
+import FerryAppStoreTesting
 import FerryCore
 import FerryMachine
 import FerryOpenSSL
-import FerryTesting
 import Foundation
 
 /// Texts that resemble a genuine `signedPayload`, each wrong or strange in one way.

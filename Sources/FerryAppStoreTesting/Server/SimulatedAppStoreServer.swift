@@ -2,6 +2,7 @@ internal import FerryCore
 internal import FerryOpenSSL
 internal import FerryPlatform
 internal import FerryServer
+public import FerryTesting
 public import NIOCore
 
 /// A simulated App Store Server API over HTTPS, for tests: notification history, test notifications, subscription statuses
@@ -37,7 +38,7 @@ public final class SimulatedAppStoreServer: Sendable {
         public var sender: AppStoreSender?
         /// Whether the server runs ``AppStoreSender/serve()``. If not, the owner runs the sender.
         public var runsSender = true
-        /// `iss` of bearer tokens. The default is the team of ``TestCredentials``.
+        /// `iss` of bearer tokens. The default is the team of `TestCredentials`.
         public var issuerID: String
         /// Nil: Apple's limits in the maker's environment.
         public var rateLimits: AppStoreRateLimits?
@@ -69,15 +70,15 @@ public final class SimulatedAppStoreServer: Sendable {
     }
 
     /// The bound host, as the configuration names it.
-    public var host: String { self.service.host }
+    public var host: String { self.listener.host }
     /// The bound port.
-    public var port: Int { self.service.port }
-    private let service: SimulatedService<AppStoreCounts>
+    public var port: Int { self.listener.port }
+    private let listener: Listener
     private let desk: AppStoreDesk
     private let sending: Task<Void, Never>?
 
-    private init(_ service: SimulatedService<AppStoreCounts>, _ desk: AppStoreDesk, _ sending: Task<Void, Never>?) {
-        self.service = service
+    private init(_ listener: Listener, _ desk: AppStoreDesk, _ sending: Task<Void, Never>?) {
+        self.listener = listener
         self.desk = desk
         self.sending = sending
     }
@@ -92,25 +93,35 @@ public final class SimulatedAppStoreServer: Sendable {
         _ configuration: Configuration,
         on group: (any EventLoopGroup)? = nil
     ) async throws -> SimulatedAppStoreServer {
-        let tls = try TLSContext.simulated(
-            as: configuration.credentials,
-            maximum: .tls13,
-            protocols: ["http/1.1"]
+        var settings = Listener.Configuration()
+        settings.host = configuration.host
+        settings.port = configuration.port
+        settings.limits.closing = .milliseconds(250)
+        settings.tls = try TLSContext(
+            server: .init(
+                identity: configuration.credentials.server,
+                maximum: .tls13,
+                clientCertificates: .requested,
+                applicationProtocols: ["http/1.1"]
+            )
         )
-        let tally = Tally<AppStoreCounts>()
-        let desk = AppStoreDesk(configuration, tally)
-        let service = try await SimulatedService.start(
-            Listener.Configuration(host: configuration.host, port: configuration.port, tls: tls),
-            counting: tally,
-            on: group,
-            handler: { AppStoreRequestHandler(desk, socket: $0.socket) }
-        )
+        let desk = AppStoreDesk(configuration)
+        let listener = try await Listener.bind(settings, on: group) { connection in
+            AppStoreRequestHandler(desk, socket: connection.socket)
+        }
         let sender = configuration.runsSender ? configuration.sender : nil
-        return SimulatedAppStoreServer(service, desk, sender.map { sender in Task { await sender.serve() } })
+        return SimulatedAppStoreServer(listener, desk, sender.map { sender in Task { await sender.serve() } })
     }
 
-    /// The counts so far. Holds a lock for a few instructions.
-    public var counts: AppStoreCounts { self.service.counts }
+    /// The counts so far. Holds two locks, one after the other, for a few instructions.
+    public var counts: AppStoreCounts {
+        var counts = self.desk.counts
+        let connections = self.listener.counts
+        counts.connections = connections.connections
+        counts.handshakes = connections.handshakes
+        counts.handshakeFailures = connections.handshakeFailures
+        return counts
+    }
 
     /// Lets the next requests meet a fault.
     public func failNext(_ fault: Fault, times: Int = 1) { self.desk.failNext(fault, times: times) }
@@ -121,7 +132,7 @@ public final class SimulatedAppStoreServer: Sendable {
     ///   themselves.
     public func stop(within limit: Duration = .seconds(5)) async {
         self.sending?.cancel()
-        await self.service.stop(within: limit)
+        await self.listener.stop(within: limit)
         await self.sending?.value
     }
 }
@@ -140,8 +151,6 @@ public struct AppStoreCounts: Hashable, Sendable {
     public var faults = 0
 }
 
-extension AppStoreCounts: ServiceCounts {}
-
 /// The place where all connections bring their requests. Safe from any thread.
 final class AppStoreDesk: Sendable {
     private struct State {
@@ -149,6 +158,8 @@ final class AppStoreDesk: Sendable {
         /// The faults of the next requests.
         var faults: [SimulatedAppStoreServer.Fault] = []
         var values: NotificationValues
+        /// Of requests and faults only.
+        var counts = AppStoreCounts()
     }
 
     private static let randomFaults: [SimulatedAppStoreServer.Fault] = [
@@ -158,15 +169,16 @@ final class AppStoreDesk: Sendable {
     private let state: Locked<State>
     private let sender: AppStoreSender?
     private let faultFraction: Double
-    private let tally: Tally<AppStoreCounts>
 
-    init(_ configuration: SimulatedAppStoreServer.Configuration, _ tally: Tally<AppStoreCounts>) {
+    init(_ configuration: SimulatedAppStoreServer.Configuration) {
         let values = NotificationValues(seed: configuration.seed)
         self.state = Locked(State(api: AppStoreAPI(configuration), values: values))
         self.sender = configuration.sender
         self.faultFraction = configuration.faults
-        self.tally = tally
     }
+
+    /// The requests and faults so far.
+    var counts: AppStoreCounts { self.state.withLock { $0.counts } }
 
     func failNext(_ fault: SimulatedAppStoreServer.Fault, times: Int) {
         self.state.withLock { $0.faults += Array(repeating: fault, count: max(0, times)) }
@@ -176,14 +188,11 @@ final class AppStoreDesk: Sendable {
     ///
     /// - Returns: the answer, and the fault that it meets on its way.
     func answer(_ request: AppStoreAPIRequest) -> (AppStoreAnswer, SimulatedAppStoreServer.Fault?) {
-        let fault = self.state.withLock { state -> SimulatedAppStoreServer.Fault? in
-            guard state.faults.isEmpty else { return state.faults.removeFirst() }
-            guard self.faultFraction > 0, state.values.fraction() < self.faultFraction else { return nil }
-            return Self.randomFaults[Int(state.values.fraction() * Double(Self.randomFaults.count))]
-        }
-        self.tally.update { counts in
-            counts.requests += 1
-            if fault != nil { counts.faults += 1 }
+        let fault = self.state.withLock { state in
+            let fault = self.nextFault(&state)
+            state.counts.requests += 1
+            if fault != nil { state.counts.faults += 1 }
+            return fault
         }
         switch fault {
         case .internalError: return (AppStoreAnswer(.internalFault), fault)
@@ -194,6 +203,12 @@ final class AppStoreDesk: Sendable {
             return (answer, fault)
         case .slow, .cut, nil: return (self.judge(request), fault)
         }
+    }
+
+    private func nextFault(_ state: inout State) -> SimulatedAppStoreServer.Fault? {
+        guard state.faults.isEmpty else { return state.faults.removeFirst() }
+        guard self.faultFraction > 0, state.values.fraction() < self.faultFraction else { return nil }
+        return Self.randomFaults[Int(state.values.fraction() * Double(Self.randomFaults.count))]
     }
 
     private func judge(_ request: AppStoreAPIRequest) -> AppStoreAnswer {

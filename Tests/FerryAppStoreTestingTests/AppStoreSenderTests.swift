@@ -1,4 +1,5 @@
 import FerryAppStore
+import FerryAppStoreTesting
 import FerryOpenSSL
 import FerryTesting
 import Foundation

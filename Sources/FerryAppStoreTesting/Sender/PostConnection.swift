@@ -32,7 +32,8 @@ struct PostDialer: Sendable {
                     let operations = channel.pipeline.syncOperations
                     try operations.addHandler(socket)
                     if let context {
-                        var limits = ServerLimits.simulated
+                        var limits = ServerLimits()
+                        limits.closing = .milliseconds(250)
                         limits.handshake = timeout
                         let tls = try TLSHandler(client: context, serverName: self.target.host, limits: limits.tls)
                         try operations.addHandler(tls)
