@@ -130,6 +130,18 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "FerryHTTP1",
+            dependencies: [
+                "FerryCore", "FerryOpenSSL", "FerryPlatform", "FerryServer",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
             name: "FerryGateway",
             dependencies: [
                 "FerryCore", "FerryBinary", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerrySQLite",
@@ -146,12 +158,11 @@ let package = Package(
         .target(
             name: "FerryAppStore",
             dependencies: [
-                "FerryCore", "FerryOpenSSL", "FerryServer", "FerrySQLite", "FerryPlatform",
+                "FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryPlatform", "FerryServer", "FerrySQLite",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             swiftSettings: settings
@@ -172,13 +183,11 @@ let package = Package(
         .target(
             name: "FerryAppStoreTesting",
             dependencies: [
-                "FerryAppStore", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryPlatform", "FerryServer",
-                "FerryTesting",
+                "FerryAppStore", "FerryCore", "FerryHTTP1", "FerryMachine", "FerryOpenSSL", "FerryPlatform",
+                "FerryServer", "FerryTesting",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOTLS", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),
@@ -195,7 +204,7 @@ let package = Package(
         .target(
             name: "FerryDoctor",
             dependencies: [
-                "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryCore", "FerryHTTP2", "FerryOpenSSL",
+                "Ferry", "FerryAppStoreTesting", "FerryCore", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL",
                 "FerryPlatform", "FerryTerminal",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -239,8 +248,8 @@ let package = Package(
             name: "FerryCommand",
             dependencies: [
                 "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryBench", "FerryBinary", "FerryCore", "FerryDemo",
-                "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryPlatform",
-                "FerryTerminal", "FerryTesting",
+                "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL",
+                "FerryPlatform", "FerryTerminal", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -328,6 +337,17 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        .target(
+            name: "FerryHTTP1TestSupport",
+            dependencies: [
+                "FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryServer",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            path: "Tests/FerryHTTP1TestSupport",
+            swiftSettings: settings
+        ),
+
         // Reads the files of this repository, and builds in a moment.
         .testTarget(name: "FerryTreeTests", swiftSettings: settings),
         .testTarget(name: "FerryCoreTests", dependencies: ["FerryCore"], swiftSettings: settings),
@@ -370,10 +390,20 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "FerryHTTP1Tests",
+            dependencies: [
+                "FerryHTTP1", "FerryHTTP1TestSupport", "FerryOpenSSL", "FerryServer",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "FerryAppStoreTests",
             dependencies: [
-                "FerryAppStore", "FerryAppStoreTesting", "FerryCore", "FerryOpenSSL", "FerryServer", "FerrySQLite",
-                "FerryTesting",
+                "FerryAppStore", "FerryAppStoreTesting", "FerryCore", "FerryHTTP1", "FerryHTTP1TestSupport",
+                "FerryOpenSSL", "FerryServer", "FerrySQLite", "FerryTesting",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -457,7 +487,8 @@ let package = Package(
         .testTarget(
             name: "FerryDoctorTests",
             dependencies: [
-                "FerryDoctor", "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryOpenSSL", "FerryTerminal",
+                "FerryDoctor", "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryHTTP1", "FerryOpenSSL",
+                "FerryTerminal",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
@@ -481,8 +512,8 @@ let package = Package(
             name: "FerryFuzzTests",
             dependencies: [
                 "CFerry", "FerryAppStore", "FerryAppStoreTesting", "FerryBinary", "FerryBinaryWorld", "FerryC",
-                "FerryCommand", "FerryCore", "FerryHTTP2", "FerryHTTP2World", "FerryMachine", "FerryOpenSSL",
-                "FerryTesting",
+                "FerryCommand", "FerryCore", "FerryHTTP1", "FerryHTTP2", "FerryHTTP2World", "FerryMachine",
+                "FerryOpenSSL", "FerryTesting",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             path: "Tests/Fuzz/Sources",

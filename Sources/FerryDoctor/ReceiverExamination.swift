@@ -1,5 +1,5 @@
 internal import Ferry
-package import FerryAppStore
+package import FerryHTTP1
 package import FerryOpenSSL
 internal import FerryPlatform
 internal import FerryTerminal

@@ -1,6 +1,7 @@
 import FerryAppStore
 import FerryAppStoreTesting
 import FerryOpenSSL
+import FerryServer
 import FerryTesting
 import Foundation
 import NIOHTTP1
@@ -77,6 +78,7 @@ import Testing
         ("garbage", .garbage, .invalidResponse), ("half", .half, .prematureClose),
         ("redirect", .status(302, location: "/other"), .unsuccessfulStatus),
         ("circle", .status(307, location: "/app-store"), .circularRedirect), ("201", .status(201), .success),
+        ("relative", .status(302, location: "app-store"), .unsuccessfulStatus),
     ])
     func `each answer has Apple's word`(
         _ name: String,
@@ -111,6 +113,19 @@ import Testing
         sender.add(try maker.make(.init(.test)))
         await sender.run()
         #expect(sender.records[1].attempts.map(\.answer.result) == [.socketIssue])
+    }
+
+    @Test func `a handshake that takes too long is a TLS issue`() async throws {
+        var maker = try Self.maker()
+        maker.environment = .sandbox
+        let listener = try await Listener.bind(Listener.Configuration(), on: nil) { _ in nil }
+        let sender = try Self.sender(maker, port: listener.port, credentials: TestCredentials()) {
+            $0.timeout = .milliseconds(300)
+        }
+        sender.add(try maker.make(.init(.test)))
+        await sender.run()
+        #expect(sender.records[0].attempts.map(\.answer.result) == [.tlsIssue])
+        await listener.stop(within: .seconds(1))
     }
 
     @Test func `cut, slow and impatient posts are sent again, and every notification arrives whole`() async throws {

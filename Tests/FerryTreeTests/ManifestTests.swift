@@ -24,19 +24,18 @@ import Testing
         "FerryOpenSSL": ["CFerryOpenSSL", "FerryCore"],
         "FerryServer": ["FerryCore", "FerryOpenSSL"],
         "FerrySQLite": ["CFerrySQLite"],
+        "FerryHTTP1": ["FerryCore", "FerryOpenSSL", "FerryServer"],
         "FerryGateway": ["FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerrySQLite"],
         "Ferry": ["FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL"],
         "FerryC": ["CFerry", "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryOpenSSL"],
-        "FerryAppStore": ["FerryCore", "FerryOpenSSL", "FerryServer", "FerrySQLite"],
-        "FerryTesting": [
-            "FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryServer",
-        ],
+        "FerryAppStore": ["FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryServer", "FerrySQLite"],
+        "FerryTesting": ["FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryServer"],
         "FerryAppStoreTesting": [
-            "FerryAppStore", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerryTesting",
+            "FerryAppStore", "FerryCore", "FerryHTTP1", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerryTesting",
         ],
         "FerryTerminal": ["FerryBinary", "FerryCore", "FerryOpenSSL"],
         "FerryDoctor": [
-            "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryTerminal",
+            "Ferry", "FerryAppStoreTesting", "FerryCore", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL", "FerryTerminal",
         ],
         "FerryForwarding": ["Ferry", "FerryCore", "FerryGateway", "FerryOpenSSL", "FerryTerminal", "FerryTesting"],
         "FerryBench": [
@@ -49,8 +48,8 @@ import Testing
         ],
         "FerryCommand": [
             "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryBench", "FerryBinary", "FerryCore", "FerryDemo",
-            "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryTerminal",
-            "FerryTesting",
+            "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL",
+            "FerryTerminal", "FerryTesting",
         ],
         "FerryCLI": ["FerryCommand"],
     ]

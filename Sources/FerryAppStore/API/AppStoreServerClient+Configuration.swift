@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryHTTP1
 public import FerryOpenSSL
 
 extension AppStoreServerClient {

@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryHTTP1
 internal import FerryPlatform
 internal import NIOHTTP1
 

@@ -1,18 +1,21 @@
-internal import FerryCore
+internal import FerryHTTP1
+internal import NIOHTTP1
 
-/// What a command asks the process that has the store: one JSON object on a line.
+/// What a command asks the process that has the store: a route of its server. The answer is JSON, one object a line.
 ///
-/// ```
-/// {"do":"list","limit":100,"before":17,"state":"dead"}
-/// {"do":"show","uuid":"…"}
-/// {"do":"redeliver","uuid":"…"}          without a uuid: all that were set aside
-/// {"do":"deliverUnsent"}                 what nobody gets
-/// {"do":"take","signedPayload":"…"}      of the notification history
-/// {"do":"learn","signedPayload":"…"}     its certificates alone
-/// ```
-package enum ControlRequest: Sendable {
+/// | route | body | answer |
+/// |---|---|---|
+/// | `GET /list?limit=100&before=17&state=dead` | | each notification, the newest first |
+/// | `POST /show` | a UUID | the notification with its content |
+/// | `POST /redeliver` | a UUID | how many deliveries begin again |
+/// | `POST /redeliver-dead` | | the same, of all that were set aside |
+/// | `POST /deliver-unsent` | | how many that nobody gets are delivered |
+/// | `POST /take` | a `signedPayload` of the notification history | whether it is stored, and why not |
+/// | `POST /learn` | a `signedPayload` | its certificates are known |
+package enum ControlRequest: Hashable, Sendable {
     case list(limit: Int, before: UInt64?, state: StoredNotification.Delivery.State?)
     case show(uuid: String)
+    /// Nil: all that were set aside.
     case redeliver(uuid: String?)
     case deliverUnsent
     case take(signedPayload: String)
@@ -21,58 +24,52 @@ package enum ControlRequest: Sendable {
     /// The most notifications of one list.
     package static let listLimit = 10_000
 
-    init?(_ line: [UInt8]) {
-        guard let object = JSONObject(line) else { return nil }
-        switch object.string("do") {
-        case "list":
-            let state = object.string("state").flatMap { name in
+    /// Nil: there is no such route.
+    init?(_ request: HTTPServerRequest) {
+        let text = String(decoding: request.body, as: UTF8.self)
+        switch (request.method, request.path) {
+        case ("GET", "/list"):
+            let state = request.parameter("state").map { name in
                 StoredNotification.Delivery.State.allCases.first { $0.word == name }
             }
-            let limit = object.integer("limit").map { Int(clamping: $0) } ?? 100
+            // For an unknown state, a list of all would look like the answer.
+            if case .some(nil) = state { return nil }
+            let limit = request.parameter("limit").flatMap { Int($0) } ?? 100
             self = .list(
                 limit: min(max(limit, 1), Self.listLimit),
-                before: object.integer("before").map { UInt64(clamping: $0) },
-                state: state
+                before: request.parameter("before").flatMap { UInt64($0) },
+                state: state ?? nil
             )
-        case "show":
-            guard let uuid = object.string("uuid") else { return nil }
-            self = .show(uuid: uuid)
-        case "redeliver": self = .redeliver(uuid: object.string("uuid"))
-        case "deliverUnsent": self = .deliverUnsent
-        case "take":
-            guard let text = object.string("signedPayload") else { return nil }
-            self = .take(signedPayload: text)
-        case "learn":
-            guard let text = object.string("signedPayload") else { return nil }
-            self = .learn(signedPayload: text)
+        case ("POST", "/show"): self = .show(uuid: text)
+        case ("POST", "/redeliver"): self = .redeliver(uuid: text)
+        case ("POST", "/redeliver-dead"): self = .redeliver(uuid: nil)
+        case ("POST", "/deliver-unsent"): self = .deliverUnsent
+        case ("POST", "/take"): self = .take(signedPayload: text)
+        case ("POST", "/learn"): self = .learn(signedPayload: text)
         default: return nil
         }
     }
 
-    /// The request as a line, without its end.
-    var line: [UInt8] {
-        var members: [(String, [UInt8])] = []
-        func add(_ name: String, _ text: String) { members.append((name, JSONText.quoted(text))) }
+    /// The target and the body of the route.
+    var route: (method: HTTPMethod, target: String, body: String) {
         switch self {
         case .list(let limit, let before, let state):
-            add("do", "list")
-            members.append(("limit", Array("\(limit)".utf8)))
-            if let before { members.append(("before", Array("\(before)".utf8))) }
-            if let state { add("state", state.word) }
-        case .show(let uuid):
-            add("do", "show")
-            add("uuid", uuid)
-        case .redeliver(let uuid):
-            add("do", "redeliver")
-            if let uuid { add("uuid", uuid) }
-        case .deliverUnsent: add("do", "deliverUnsent")
-        case .take(let text):
-            add("do", "take")
-            add("signedPayload", text)
-        case .learn(let text):
-            add("do", "learn")
-            add("signedPayload", text)
+            let place = before.map { "&before=\($0)" } ?? ""
+            return (.GET, "/list?limit=\(limit)\(place)\(state.map { "&state=\($0.word)" } ?? "")", "")
+        case .show(let uuid): return (.POST, "/show", uuid)
+        case .redeliver(let uuid?): return (.POST, "/redeliver", uuid)
+        case .redeliver(nil): return (.POST, "/redeliver-dead", "")
+        case .deliverUnsent: return (.POST, "/deliver-unsent", "")
+        case .take(let text): return (.POST, "/take", text)
+        case .learn(let text): return (.POST, "/learn", text)
         }
-        return JSONText.object(members)
+    }
+
+    /// Whether it does no harm if the process gets the request twice.
+    var isIdempotent: Bool {
+        switch self {
+        case .list, .show, .take, .learn: true
+        case .redeliver, .deliverUnsent: false
+        }
     }
 }

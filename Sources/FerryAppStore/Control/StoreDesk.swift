@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryHTTP1
 
 /// Answers requests about a store with lines of JSON: for the commands of an operator.
 package struct StoreDesk: Sendable {

@@ -1,3 +1,4 @@
+internal import FerryHTTP1
 public import FerryOpenSSL
 internal import FerryPlatform
 internal import NIOHTTP1

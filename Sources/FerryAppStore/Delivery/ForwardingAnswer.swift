@@ -1,3 +1,4 @@
+internal import FerryHTTP1
 internal import NIOHTTP1
 
 /// An answer that does not count as delivered, with a text for an operator. The path and query of a URL may be secret,

@@ -1,6 +1,6 @@
+internal import FerryHTTP1
 public import FerryOpenSSL
 internal import FerryServer
-internal import NIOCore
 public import ServiceLifecycle
 
 /// A listener for the posts of the App Store: HTTP/1.1 over TLS, or without TLS behind a proxy that has it.
@@ -37,10 +37,10 @@ public final class AppStoreServer: Service {
     private static let queueLimit = 4096
 
     private let receiver: AppStoreReceiver
-    private let listener: Listener
+    private let server: HTTPServer
 
     /// The port that is listened on.
-    public var port: Int { self.listener.port }
+    public var port: Int { self.server.port }
 
     /// Starts listening. Requests are answered from now on.
     ///
@@ -57,21 +57,18 @@ public final class AppStoreServer: Service {
         settings.limits.queue = Self.queueLimit
         settings.tls = try configuration.identity.map { try TLSContext(server: .init(identity: $0)) }
         let path = configuration.path
-        let waiting = WaitingConnections()
-        settings.onWait = { if $0 { waiting.closeLongest() } }
-        let listener = try await Listener.bind(settings, on: nil) { _ in
-            HTTPServerHandler(bodyLimit: receiver.bodyLimit, waiting: waiting) { request, received in
-                guard request.path == path else { return .init(status: receiver.misdirected(404)) }
-                let post = AppStoreRequest(method: request.method, body: request.body, received: received)
-                return .init(status: await receiver.answer(to: post))
-            }
+        let limits = HTTPServer.Limits(body: receiver.bodyLimit)
+        let server = try await HTTPServer.start(settings, limits: limits) { request, received in
+            guard request.path == path else { return .init(status: receiver.misdirected(404)) }
+            let post = AppStoreRequest(method: request.method, body: request.body, received: received)
+            return .init(status: await receiver.answer(to: post))
         }
-        return AppStoreServer(receiver, listener)
+        return AppStoreServer(receiver, server)
     }
 
-    private init(_ receiver: AppStoreReceiver, _ listener: Listener) {
+    private init(_ receiver: AppStoreReceiver, _ server: HTTPServer) {
         self.receiver = receiver
-        self.listener = listener
+        self.server = server
     }
 
     /// Waits until the task is cancelled or the service group shuts down, then stops within 5 s.
@@ -89,7 +86,7 @@ public final class AppStoreServer: Service {
         await Task {
             let end = ContinuousClock.now + limit
             await self.receiver.shutDown(within: limit)
-            await self.listener.quiesce(within: max(end - .now, .zero))
+            await self.server.quiesce(within: max(end - .now, .zero))
         }.value
     }
 }

@@ -1,8 +1,9 @@
 internal import FerryCore
+internal import FerryHTTP1
 public import FerryOpenSSL
 public import FerryPlatform
 public import NIOCore
-internal import NIOPosix
+internal import NIOHTTP1
 
 /// A sender that posts notifications to a server over real sockets, as the App Store does: HTTP/1.1, with retries and
 /// faults.
@@ -45,13 +46,14 @@ public final class AppStoreSender: Sendable {
 
     /// The error of an address that is not one of HTTP or HTTPS.
     public struct AddressError: Error, Hashable, Sendable, CustomStringConvertible {
-        public var description: String { "The address of the server is not one of http or https." }
+        /// What is wrong with the address. Quotes nothing of it.
+        public let description: String
     }
 
     private enum Event: Sendable {
         /// A notification was added, or an attempt is due.
         case wake
-        case finished(PostConnection?)
+        case finished
     }
 
     private struct State {
@@ -62,7 +64,8 @@ public final class AppStoreSender: Sendable {
     }
 
     private let configuration: Configuration
-    private let dialer: PostDialer
+    private let url: HTTPURL
+    private let client: HTTPClient
     private let state: Locked<State>
 
     /// - Parameters:
@@ -70,13 +73,20 @@ public final class AppStoreSender: Sendable {
     ///   - group: the event loops to run on. The group must outlive the sender. Nil: the singleton group of SwiftNIO.
     /// - Throws: ``AddressError``, or `TLSError` when the trust roots cannot be read.
     public init(_ configuration: Configuration, on group: (any EventLoopGroup)? = nil) throws {
-        guard let target = PostTarget(configuration.url) else { throw AddressError() }
+        do throws(HTTPURL.Fault) {
+            self.url = try HTTPURL(configuration.url)
+        } catch {
+            throw AddressError(description: error.description)
+        }
         self.configuration = configuration
-        self.dialer = try PostDialer(
-            target,
-            trustRoots: configuration.trustRoots,
-            group: group ?? MultiThreadedEventLoopGroup.singleton
-        )
+        var client = HTTPClient.Configuration()
+        client.trustRoots = configuration.trustRoots
+        client.idleConnections = configuration.concurrency
+        // The end of a run closes them.
+        client.idleTime = .seconds(3600)
+        client.group = group
+        self.client = try HTTPClient(client)
+        if self.url.scheme == .https { try self.client.checkTLS() }
         let machine = NotificationSender(configuration.options, signer: configuration.signer)
         self.state = Locked(State(machine: machine, clock: StartedClock(configuration.clock)))
     }
@@ -127,22 +137,22 @@ public final class AppStoreSender: Sendable {
         defer { self.state.withLock { $0.events = nil } }
         continuation.yield(.wake)
         await withTaskGroup(of: Void.self) { group in
-            var (free, active): ([PostConnection], Int) = ([], 0)
+            var active = 0
             var alarm: Task<Void, Never>?
             defer { alarm?.cancel() }
             loop: for await event in events {
-                if case .finished(let connection) = event {
-                    active -= 1
-                    if let connection { free.append(connection) }
-                }
+                if case .finished = event { active -= 1 }
                 alarm?.cancel()
                 steps: while active < self.configuration.concurrency {
                     switch self.step(until: end, isIdle: active == 0) {
                     case .again: continue steps
                     case .post(let post):
                         active += 1
-                        let connection = Self.take(&free)
-                        group.addTask { continuation.yield(.finished(await self.send(post, over: connection))) }
+                        group.addTask {
+                            // A run that is cancelled still learns the answers.
+                            await Task { await self.send(post) }.value
+                            continuation.yield(.finished)
+                        }
                     case .wait(let time):
                         alarm = Task {
                             if (try? await Task.sleep(for: time)) != nil { continuation.yield(.wake) }
@@ -154,8 +164,8 @@ public final class AppStoreSender: Sendable {
                     }
                 }
             }
-            for connection in free { connection.close() }
         }
+        self.client.closeIdle()
     }
 
     private func step(until end: Date?, isIdle: Bool) -> Step {
@@ -181,31 +191,43 @@ public final class AppStoreSender: Sendable {
         }
     }
 
-    /// Returns a connection that the server has not closed.
-    private static func take(_ free: inout [PostConnection]) -> PostConnection? {
-        while let connection = free.popLast() {
-            if connection.isOpen { return connection }
-        }
-        return nil
-    }
-
-    /// - Returns: the connection, if it may be used again.
-    private func send(_ post: NotificationSender.Post, over free: PostConnection?) async -> PostConnection? {
-        var connection = free
-        var answer = NotificationAnswer.failure(.socketIssue)
-        var isReusable = false
-        do {
-            let timeout = self.configuration.timeout
-            let open = if let free { free } else { try await self.dialer.connect(within: timeout).get() }
-            connection = open
-            (answer, isReusable) = await open.post(post.notification.post, delivery: post.delivery, within: timeout)
-        } catch let error as ChannelError {
-            if case .connectTimeout = error { answer = .failure(.timedOut) }
-        } catch {}
+    private func send(_ post: NotificationSender.Post) async {
+        let answer = await self.answer(to: post)
         let attempt = self.state.withLock { state in
             state.machine.answered(post.id, answer, at: state.clock.now)
         }
         if let attempt { self.configuration.onAttempt?(post.notification, attempt) }
-        return isReusable ? connection : nil
+    }
+
+    /// As seen in posts of the App Store.
+    private static let headers: HTTPHeaders = [
+        "Content-Type": "application/json; charset=UTF-8", "Connection": "Keep-Alive",
+        "User-Agent": "Apache-HttpClient/4.5 (Java/17)", "Accept-Encoding": "gzip,deflate",
+    ]
+
+    private func answer(to post: NotificationSender.Post) async -> NotificationAnswer {
+        var request = HTTPClientRequest(.POST, self.url, headers: Self.headers, body: post.notification.post)
+        // The App Store takes nothing from the body of an answer.
+        request.bodyLimit = nil
+        request.delivery =
+            switch post.delivery {
+            case .whole: .whole
+            case .slowBody: .slow
+            case .cut: .cut
+            case .impatient: .impatient
+            }
+        do throws(HTTPClientError) {
+            let timeout = self.configuration.timeout
+            let response = try await self.client.send(request, within: timeout, connecting: timeout)
+            let location = 300...399 ~= response.status ? response.headers.first(name: "Location") : nil
+            return location.map(self.isOwnAddress) == true ? .failure(.circularRedirect) : .status(response.status)
+        } catch {
+            return .failure(SendAttemptResult(error.fault, isSecure: self.url.scheme == .https))
+        }
+    }
+
+    /// Whether a redirect leads to the address again. A relative one does so only with the very path.
+    private func isOwnAddress(_ location: String) -> Bool {
+        location == self.url.target || location.contains("://") && self.url.resolved(location) == self.url
     }
 }

@@ -1,4 +1,5 @@
 internal import FerryAppStore
+internal import FerryHTTP1
 
 /// The calls about purchases. What they return is in the notifications that were made: a purchase without a notification
 /// does not exist here.
@@ -7,13 +8,13 @@ extension AppStoreAPI {
     func subscriptions(
         _ transaction: String,
         _ records: [NotificationSender.Record]
-    ) throws(AppStoreAPIError) -> AppStoreAnswer {
+    ) throws(AppStoreAPIError) -> HTTPServerAnswer {
         try HistoryFilter.checkTransaction(transaction)
         let latest = records.lazy.map(\.notification)
             .filter { $0.transactions.contains(transaction) && $0.data("signedRenewalInfo") != nil }
             .max { $0.signedDate < $1.signedDate }
         guard let latest else { throw .noTransaction }
-        return AppStoreAnswer(
+        return HTTPServerAnswer(
             200,
             [
                 "environment": .text(self.environment.rawValue),
@@ -42,7 +43,7 @@ extension AppStoreAPI {
         _ transaction: String,
         _ revision: String?,
         _ records: [NotificationSender.Record]
-    ) throws(AppStoreAPIError) -> AppStoreAnswer {
+    ) throws(AppStoreAPIError) -> HTTPServerAnswer {
         try HistoryFilter.checkTransaction(transaction)
         guard let first = Int(revision ?? "0"), first >= 0 else { throw .badRequest }
         let notifications = records.map(\.notification)
@@ -52,7 +53,7 @@ extension AppStoreAPI {
         let texts = notifications.filter { $0.customer == customer }.sorted { $0.signedDate < $1.signedDate }
             .compactMap { $0.data("signedTransactionInfo") }
         let page = Array(texts.dropFirst(first).prefix(Self.pageSize))
-        return AppStoreAnswer(
+        return HTTPServerAnswer(
             200,
             [
                 "revision": .text(String(min(first, texts.count) + page.count)),

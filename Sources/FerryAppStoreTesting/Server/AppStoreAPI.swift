@@ -1,4 +1,5 @@
 internal import FerryAppStore
+internal import FerryHTTP1
 internal import FerryOpenSSL
 internal import FerryPlatform
 internal import FerryTesting
@@ -60,17 +61,15 @@ struct AppStoreAPI: Sendable {
         records: [NotificationSender.Record],
         now: Date,
         appStoreNow: Date
-    ) -> (AppStoreAnswer, test: SimulatedNotification?) {
+    ) -> (HTTPServerAnswer, test: SimulatedNotification?) {
         // "401: unauthorized" has no body (Apple).
         guard self.tokens.isValid(request.authorization, now: Int64(now.timeIntervalSince1970)) else {
-            return (AppStoreAnswer(401), nil)
+            return (HTTPServerAnswer(401), nil)
         }
-        guard let call = request.call else { return (AppStoreAnswer(.notFound), nil) }
-        guard request.method == call.method else { return (AppStoreAnswer(.wrongMethod), nil) }
+        guard let call = request.call else { return (HTTPServerAnswer(.notFound), nil) }
+        guard request.method == call.method else { return (HTTPServerAnswer(.wrongMethod), nil) }
         if let again = self.rates.refusal(of: call.rate, at: now) {
-            var answer = AppStoreAnswer(.rateLimited)
-            answer.retryAfter = again.millisecondsSince1970
-            return (answer, nil)
+            return (HTTPServerAnswer(.rateLimited, again: again), nil)
         }
         do throws(AppStoreAPIError) {
             switch call {
@@ -84,7 +83,7 @@ struct AppStoreAPI: Sendable {
                 return (try self.transactions(transaction, request.parameters["revision"], records), nil)
             }
         } catch {
-            return (AppStoreAnswer(error), nil)
+            return (HTTPServerAnswer(error), nil)
         }
     }
 
@@ -94,7 +93,7 @@ struct AppStoreAPI: Sendable {
         _ request: AppStoreAPIRequest,
         _ records: [NotificationSender.Record],
         at now: Date
-    ) throws(AppStoreAPIError) -> AppStoreAnswer {
+    ) throws(AppStoreAPIError) -> HTTPServerAnswer {
         let filter = try HistoryFilter(request.body, environment: self.environment, now: now)
         var place = 0
         if let token = request.parameters["paginationToken"], !token.isEmpty {
@@ -109,7 +108,7 @@ struct AppStoreAPI: Sendable {
         }
         let hasMore = records.dropFirst(place).contains(where: filter.matches)
         let token = hasMore ? self.bookmark(Bookmark(filter: filter, place: place, made: now)) : nil
-        return AppStoreAnswer(
+        return HTTPServerAnswer(
             200,
             [
                 "notificationHistory": .list(page), "hasMore": .bool(hasMore),
@@ -142,13 +141,13 @@ struct AppStoreAPI: Sendable {
 
     private mutating func requestTest(
         at now: Date
-    ) throws(AppStoreAPIError) -> (SimulatedNotification, AppStoreAnswer) {
+    ) throws(AppStoreAPIError) -> (SimulatedNotification, HTTPServerAnswer) {
         guard self.hasServerURL else { throw .noServerURL }
         do {
             let test = try self.maker.make(.init(.test), at: now)
             let token = "\(self.maker.values.uuid())_\(now.millisecondsSince1970)"
             self.tests[token] = test.uuid
-            return (test, AppStoreAnswer(200, ["testNotificationToken": .text(token)]))
+            return (test, HTTPServerAnswer(200, ["testNotificationToken": .text(token)]))
         } catch {
             throw AppStoreAPIError.tryAgain
         }
@@ -157,12 +156,12 @@ struct AppStoreAPI: Sendable {
     private func testStatus(
         _ token: String,
         _ records: [NotificationSender.Record]
-    ) throws(AppStoreAPIError) -> AppStoreAnswer {
+    ) throws(AppStoreAPIError) -> HTTPServerAnswer {
         let parts = token.split(separator: "_")
         guard parts.count == 2, parts[0].utf8.count == 36, Int64(parts[1]) != nil else { throw .invalidTestToken }
         guard let uuid = self.tests[token], let record = records.last(where: { $0.notification.uuid == uuid }),
             !record.attempts.isEmpty
         else { throw .noTestNotification }
-        return AppStoreAnswer(200, Self.item(record))
+        return HTTPServerAnswer(200, Self.item(record))
     }
 }

@@ -1,13 +1,9 @@
+internal import FerryHTTP1
 internal import FerryPlatform
+internal import NIOHTTP1
 
 /// A request to the App Store Server API.
 struct AppStoreAPIRequest: Sendable {
-    enum Method: Hashable, Sendable {
-        case get
-        case post
-        case other
-    }
-
     /// A call of the API, by its path.
     enum Call: Hashable, Sendable {
         case notificationHistory
@@ -16,10 +12,10 @@ struct AppStoreAPIRequest: Sendable {
         case subscriptions(transaction: String)
         case transactionHistory(transaction: String)
 
-        var method: Method {
+        var method: String {
             switch self {
-            case .notificationHistory, .requestTest: .post
-            case .testStatus, .subscriptions, .transactionHistory: .get
+            case .notificationHistory, .requestTest: "POST"
+            case .testStatus, .subscriptions, .transactionHistory: "GET"
             }
         }
 
@@ -32,19 +28,19 @@ struct AppStoreAPIRequest: Sendable {
         }
     }
 
-    var method: Method
+    let method: String
     /// Nil for another path.
-    var call: Call?
+    private(set) var call: Call?
     /// The parameters of the query.
-    var parameters: [String: String] = [:]
-    var authorization: String?
-    var body: [UInt8] = []
+    private(set) var parameters: [String: String] = [:]
+    let authorization: String?
+    let body: [UInt8]
 
-    /// - Parameter uri: the path with its query.
-    init(method: Method, uri: String, authorization: String?) {
-        self.method = method
-        self.authorization = authorization
-        guard let parts = URLComponents(string: uri) else { return }
+    init(_ request: HTTPServerRequest) {
+        self.method = request.method
+        self.authorization = request.headers.first(name: "Authorization")
+        self.body = request.body
+        guard let parts = URLComponents(string: request.target) else { return }
         for item in parts.queryItems ?? [] { self.parameters[item.name] = item.value ?? "" }
         self.call = Self.call(parts.path.split(separator: "/", omittingEmptySubsequences: false).map(String.init))
     }
@@ -62,20 +58,20 @@ struct AppStoreAPIRequest: Sendable {
     }
 }
 
-/// An answer of the App Store Server API.
-struct AppStoreAnswer: Sendable {
-    var status: Int
-    /// Nil: the answer has no body.
-    var body: [UInt8]?
-    /// When to come again, in milliseconds since 1970: that is how Apple writes `Retry-After`.
-    var retryAfter: Int64?
-
-    init(_ status: Int, _ body: SimulatedJSON? = nil) {
-        self.status = status
-        self.body = body?.bytes
+extension HTTPServerAnswer {
+    /// An answer of the App Store Server API. Without `json` it has no body.
+    init(_ status: Int, _ json: SimulatedJSON? = nil) {
+        self.init(
+            status: status,
+            headers: json == nil ? [:] : ["Content-Type": "application/json"],
+            body: json?.bytes ?? []
+        )
     }
 
-    init(_ error: AppStoreAPIError) {
+    /// - Parameter again: when to come again.
+    init(_ error: AppStoreAPIError, again: Date? = nil) {
         self.init(error.status, ["errorCode": .integer(Int64(error.code)), "errorMessage": .text(error.message)])
+        // "The UNIX time, in milliseconds" ("Identifying rate limits", Apple).
+        if let again { self.headers.add(name: "Retry-After", value: "\(again.millisecondsSince1970)") }
     }
 }

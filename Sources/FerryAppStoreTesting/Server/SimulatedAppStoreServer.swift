@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryHTTP1
 internal import FerryOpenSSL
 internal import FerryPlatform
 internal import FerryServer
@@ -70,15 +71,22 @@ public final class SimulatedAppStoreServer: Sendable {
     }
 
     /// The bound host, as the configuration names it.
-    public var host: String { self.listener.host }
+    public var host: String { self.server.host }
     /// The bound port.
-    public var port: Int { self.listener.port }
-    private let listener: Listener
+    public var port: Int { self.server.port }
+    private let server: HTTPServer
     private let desk: AppStoreDesk
     private let sending: Task<Void, Never>?
 
-    private init(_ listener: Listener, _ desk: AppStoreDesk, _ sending: Task<Void, Never>?) {
-        self.listener = listener
+    /// A request for the history has some 200 bytes. A connection of a test may stay silent for as long as it likes.
+    private static var limits: HTTPServer.Limits {
+        var limits = HTTPServer.Limits(body: 64 << 10)
+        (limits.opening, limits.request, limits.pause) = (.seconds(3600), .seconds(3600), .seconds(3600))
+        return limits
+    }
+
+    private init(_ server: HTTPServer, _ desk: AppStoreDesk, _ sending: Task<Void, Never>?) {
+        self.server = server
         self.desk = desk
         self.sending = sending
     }
@@ -93,30 +101,20 @@ public final class SimulatedAppStoreServer: Sendable {
         _ configuration: Configuration,
         on group: (any EventLoopGroup)? = nil
     ) async throws -> SimulatedAppStoreServer {
-        var settings = Listener.Configuration()
-        settings.host = configuration.host
-        settings.port = configuration.port
-        settings.limits.closing = .milliseconds(250)
-        settings.tls = try TLSContext(
-            server: .init(
-                identity: configuration.credentials.server,
-                maximum: .tls13,
-                clientCertificates: .requested,
-                applicationProtocols: ["http/1.1"]
-            )
-        )
+        let tls = try TLSContext.simulated(as: configuration.credentials, maximum: .tls13, protocols: ["http/1.1"])
+        let address = Listener.Configuration(host: configuration.host, port: configuration.port, tls: tls)
         let desk = AppStoreDesk(configuration)
-        let listener = try await Listener.bind(settings, on: group) { connection in
-            AppStoreRequestHandler(desk, socket: connection.socket)
+        let server = try await HTTPServer.start(address, limits: Self.limits, on: group) { request, _ in
+            await desk.answer(AppStoreAPIRequest(request))
         }
         let sender = configuration.runsSender ? configuration.sender : nil
-        return SimulatedAppStoreServer(listener, desk, sender.map { sender in Task { await sender.serve() } })
+        return SimulatedAppStoreServer(server, desk, sender.map { sender in Task { await sender.serve() } })
     }
 
     /// The counts so far. Holds two locks, one after the other, for a few instructions.
     public var counts: AppStoreCounts {
         var counts = self.desk.counts
-        let connections = self.listener.counts
+        let connections = self.server.counts
         counts.connections = connections.connections
         counts.handshakes = connections.handshakes
         counts.handshakeFailures = connections.handshakeFailures
@@ -132,7 +130,7 @@ public final class SimulatedAppStoreServer: Sendable {
     ///   themselves.
     public func stop(within limit: Duration = .seconds(5)) async {
         self.sending?.cancel()
-        await self.listener.stop(within: limit)
+        await self.server.stop(within: limit)
         await self.sending?.value
     }
 }
@@ -184,10 +182,8 @@ final class AppStoreDesk: Sendable {
         self.state.withLock { $0.faults += Array(repeating: fault, count: max(0, times)) }
     }
 
-    /// Answers a request.
-    ///
-    /// - Returns: the answer, and the fault that it meets on its way.
-    func answer(_ request: AppStoreAPIRequest) -> (AppStoreAnswer, SimulatedAppStoreServer.Fault?) {
+    /// Answers a request, with the fault that it meets on its way.
+    func answer(_ request: AppStoreAPIRequest) async -> HTTPServerAnswer {
         let fault = self.state.withLock { state in
             let fault = self.nextFault(&state)
             state.counts.requests += 1
@@ -195,13 +191,19 @@ final class AppStoreDesk: Sendable {
             return fault
         }
         switch fault {
-        case .internalError: return (AppStoreAnswer(.internalFault), fault)
-        case .tryAgain: return (AppStoreAnswer(.tryAgain), fault)
+        case .internalError: return HTTPServerAnswer(.internalFault)
+        case .tryAgain: return HTTPServerAnswer(.tryAgain)
         case .rateLimited(let wait):
-            var answer = AppStoreAnswer(.rateLimited)
-            answer.retryAfter = Date().addingTimeInterval(wait / .seconds(1)).millisecondsSince1970
-            return (answer, fault)
-        case .slow, .cut, nil: return (self.judge(request), fault)
+            return HTTPServerAnswer(.rateLimited, again: Date().addingTimeInterval(wait / .seconds(1)))
+        case .slow(let time):
+            let answer = self.judge(request)
+            try? await Task.sleep(for: time)
+            return answer
+        case .cut:
+            var answer = self.judge(request)
+            answer.isCut = true
+            return answer
+        case nil: return self.judge(request)
         }
     }
 
@@ -211,7 +213,7 @@ final class AppStoreDesk: Sendable {
         return Self.randomFaults[Int(state.values.fraction() * Double(Self.randomFaults.count))]
     }
 
-    private func judge(_ request: AppStoreAPIRequest) -> AppStoreAnswer {
+    private func judge(_ request: AppStoreAPIRequest) -> HTTPServerAnswer {
         let (records, now) = (self.sender?.records ?? [], Date())
         let appStoreNow = self.sender?.now ?? now
         let (answer, test) = self.state.withLock { state in

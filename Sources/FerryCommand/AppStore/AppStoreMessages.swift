@@ -1,5 +1,6 @@
 internal import FerryAppStore
 internal import FerryCore
+internal import FerryHTTP1
 internal import FerryTerminal
 
 /// What `ferry appstore serve` tells a person, on standard error: at most ten lines a second, and how many there were more.

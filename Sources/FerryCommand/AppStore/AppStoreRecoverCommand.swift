@@ -106,9 +106,9 @@ private struct CommandSink: AppStoreNotificationSink {
     private let way: Way
 
     init(_ path: String) async throws {
-        let client = ControlClient(store: path)
         do throws(ControlClient.Failure) {
-            _ = try client.ask(.list(limit: 1, before: nil, state: nil))
+            let client = try ControlClient(store: path)
+            _ = try await client.ask(.list(limit: 1, before: nil, state: nil))
             self.way = .process(client)
             return
         } catch {
@@ -124,7 +124,7 @@ private struct CommandSink: AppStoreNotificationSink {
         case .file(let store): return await store.take(notification, signedPayload: signedPayload)
         case .process(let client):
             do throws(ControlClient.Failure) {
-                return ControlAnswer.taken(try client.ask(.take(signedPayload: signedPayload)))
+                return ControlAnswer.taken(try await client.ask(.take(signedPayload: signedPayload)))
             } catch {
                 return switch error {
                 case .noProcess: .failed("The process that had the store has ended.")

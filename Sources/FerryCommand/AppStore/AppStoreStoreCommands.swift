@@ -15,7 +15,7 @@ struct StoreOptions: ParsableArguments {
     static func ask(_ path: String, _ request: ControlRequest) async throws -> [[UInt8]] {
         let lines: [[UInt8]]
         do throws(ControlClient.Failure) {
-            lines = try ControlClient(store: path).ask(request)
+            lines = try await ControlClient(store: path).ask(request)
         } catch {
             switch error {
             case .noProcess: lines = try await self.askFile(path, request)

@@ -47,7 +47,7 @@ struct AppStoreTestCommand: AsyncParsableCommand, SocketCommand {
         if let store { _ = try await StoreOptions.ask(store, .list(limit: 1, before: nil, state: nil)) }
         let test = try await self.test(client)
         let uuid = test.notification.uuid
-        if let store { Self.teach(store, test) }
+        if let store { await Self.teach(store, test) }
         guard let attempt = test.attempts.last else {
             throw CommandFailure.refused("Apple has not sent the notification yet. Try again with a longer --wait.")
         }
@@ -83,9 +83,9 @@ struct AppStoreTestCommand: AsyncParsableCommand, SocketCommand {
     }
 
     /// Lets the process that has the store know Apple's certificates of now, whatever became of the post.
-    private static func teach(_ store: String, _ test: AppStoreTestNotification) {
+    private static func teach(_ store: String, _ test: AppStoreTestNotification) async {
         // Without such a process, or with one of an earlier version, nothing learns.
-        _ = try? ControlClient(store: store).ask(.learn(signedPayload: test.signedPayload))
+        _ = try? await ControlClient(store: store).ask(.learn(signedPayload: test.signedPayload))
     }
 
     private func isStored(_ uuid: String) async throws -> Bool? {

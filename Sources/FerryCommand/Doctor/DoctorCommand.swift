@@ -1,6 +1,6 @@
 internal import ArgumentParser
-internal import FerryAppStore
 internal import FerryDoctor
+internal import FerryHTTP1
 internal import FerryOpenSSL
 internal import FerryTerminal
 

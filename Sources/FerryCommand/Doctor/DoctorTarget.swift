@@ -1,5 +1,5 @@
 internal import ArgumentParser
-internal import FerryAppStore
+internal import FerryHTTP1
 internal import FerryTerminal
 
 /// What `ferry doctor` looks at: a server of push services, or a receiver of App Store Server Notifications.

@@ -1,4 +1,4 @@
-internal import FerryAppStore
+internal import FerryHTTP1
 internal import NIOHTTP1
 
 /// The checks of what a receiver answers to posts.

@@ -1,4 +1,4 @@
-internal import FerryAppStore
+internal import FerryHTTP1
 internal import NIOHTTP1
 
 /// Something before a receiver that refuses posts without looking at their signature, known by its answers.

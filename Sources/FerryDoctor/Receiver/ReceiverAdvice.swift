@@ -1,6 +1,6 @@
 internal import Ferry
-internal import FerryAppStore
 internal import FerryCore
+internal import FerryHTTP1
 
 /// The checks of a host, in the words of a receiver: Apple is its client, and has neither options nor a certificate.
 enum ReceiverAdvice {

@@ -1,4 +1,4 @@
-internal import FerryAppStore
+internal import FerryHTTP1
 
 /// What a receiver of App Store Server Notifications answered, without judgement.
 struct ReceiverFacts: Sendable {

@@ -1,5 +1,5 @@
 internal import Ferry
-internal import FerryAppStore
+internal import FerryHTTP1
 internal import FerryOpenSSL
 internal import FerryPlatform
 internal import NIOHTTP1

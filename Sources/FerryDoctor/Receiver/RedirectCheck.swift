@@ -1,5 +1,5 @@
-internal import FerryAppStore
 internal import FerryCore
+internal import FerryHTTP1
 internal import FerryTerminal
 internal import NIOHTTP1
 
@@ -15,7 +15,7 @@ enum RedirectCheck {
                 cure: "have it answer posts itself"
             )
         }
-        guard let target = self.target(location, from: url) else {
+        guard let target = url.resolved(location) else {
             return .fault(
                 .answer,
                 .redirect,
@@ -36,20 +36,6 @@ enum RedirectCheck {
     static func text(_ url: HTTPURL) -> String {
         let path = url.target.prefix { $0 != "?" }
         return "\(url)\(path)\(path.endIndex < url.target.endIndex ? "?…" : "")".printable
-    }
-
-    /// Resolves the value of `Location` (RFC 9110, section 10.2.2). Nil: it is no URL of HTTP.
-    static func target(_ location: String, from url: HTTPURL) -> HTTPURL? {
-        let text = String(location.prefix { $0 != "#" })
-        if text.hasPrefix("//") { return try? HTTPURL("\(url.scheme.rawValue):\(text)") }
-        if text.hasPrefix("/") { return try? url.with(target: text) }
-        let path = url.target.prefix { $0 != "?" }
-        if text.hasPrefix("?") { return try? url.with(target: path + text) }
-        if text.contains("://") { return try? HTTPURL(text) }
-        // Another scheme, such as mailto (RFC 3986, section 4.2).
-        guard !text.isEmpty, !text.prefix(while: { $0 != "/" }).contains(":"), let slash = path.lastIndex(of: "/")
-        else { return nil }
-        return try? url.with(target: path[...slash] + text)
     }
 
     private static func difference(_ target: HTTPURL, _ url: HTTPURL) -> String {

@@ -1,5 +1,5 @@
-internal import FerryAppStore
 internal import FerryCore
+internal import FerryHTTP1
 internal import FerryTerminal
 internal import NIOHTTP1
 

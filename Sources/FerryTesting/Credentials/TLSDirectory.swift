@@ -1,5 +1,5 @@
 internal import FerryCore
-package import FerryOpenSSL
+internal import FerryOpenSSL
 internal import FerryPlatform
 
 /// The files of ``TestCredentials/init(directory:)``. The key of provider tokens is made alone if only it is missing.

@@ -1,5 +1,5 @@
-internal import FerryOpenSSL
-internal import FerryServer
+package import FerryOpenSSL
+package import FerryServer
 
 extension Listener.Configuration {
     /// The receive buffer in bytes of connections that may stop being read. With a larger one, a client on the same
@@ -8,7 +8,7 @@ extension Listener.Configuration {
 
     /// Creates the configuration of a simulated service. The default limits close a connection soon after its end: it
     /// has lingered before, or has no more bytes to send.
-    init(host: String, port: Int, tls: TLSContext?, limits: ServerLimits = .simulated) {
+    package init(host: String, port: Int, tls: TLSContext?, limits: ServerLimits = .simulated) {
         self.init()
         self.host = host
         self.port = port
@@ -19,7 +19,7 @@ extension Listener.Configuration {
 
 extension ServerLimits {
     /// The limits of a simulated service, with a short wait for the peer's close_notify.
-    static var simulated: ServerLimits {
+    package static var simulated: ServerLimits {
         var limits = ServerLimits()
         limits.closing = .milliseconds(250)
         return limits
@@ -34,7 +34,7 @@ extension TLSContext {
     ///   - requiresClient: if true, a client must show a certificate of the credentials' authority.
     ///   - otherwise: the client certificates that are accepted otherwise.
     /// - Throws: `TLSError` when the credentials cannot be used.
-    static func simulated(
+    package static func simulated(
         as credentials: TestCredentials,
         handshake: GatewayScript.Handshake = .normal,
         requiresClient: Bool = false,

@@ -1,5 +1,6 @@
 import FerryAppStoreTesting
 import FerryCore
+import FerryHTTP1TestSupport
 import FerryOpenSSL
 import Foundation
 import NIOHTTP1

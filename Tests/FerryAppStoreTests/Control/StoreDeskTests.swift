@@ -1,7 +1,11 @@
+import FerryServer
 import Foundation
+import NIOCore
+import NIOHTTP1
 import Testing
 
 @testable import FerryAppStore
+@testable import FerryHTTP1
 
 @Suite(.timeLimit(.minutes(10))) final class StoreDeskTests {
     private let folder: TemporaryFolder
@@ -20,10 +24,10 @@ import Testing
         configuration.environments = [.production]
         let desk = StoreDesk(store, verifier: try AppStoreVerifier(configuration))
         let server = try await ControlServer.start(store: path, desk)
-        let client = ControlClient(store: path)
+        let client = try ControlClient(store: path)
         let genuine = try self.signing.renewal(uuid: "A")
-        #expect(ControlAnswer.taken(try client.ask(.take(signedPayload: genuine))) == .stored)
-        #expect(ControlAnswer.taken(try client.ask(.take(signedPayload: genuine))) == .duplicate)
+        #expect(ControlAnswer.taken(try await client.ask(.take(signedPayload: genuine))) == .stored)
+        #expect(ControlAnswer.taken(try await client.ask(.take(signedPayload: genuine))) == .duplicate)
         let refusals: [(String, AppStoreVerificationError.Code)] = [
             (try self.signing.renewal(environment: "Sandbox"), .otherEnvironment),
             (try self.signing.renewal(bundleID: "com.example.other"), .otherApp),
@@ -31,7 +35,8 @@ import Testing
             ("words", .malformed),
         ]
         for (text, code) in refusals {
-            guard case .refused(let error) = ControlAnswer.taken(try client.ask(.take(signedPayload: text))) else {
+            guard case .refused(let error) = ControlAnswer.taken(try await client.ask(.take(signedPayload: text)))
+            else {
                 Issue.record("\(code) was not refused")
                 continue
             }
@@ -40,5 +45,53 @@ import Testing
         #expect(try await store.list(limit: 10, before: nil, state: nil).count == 1)
         await server.stop()
         await store.close()
+    }
+
+    @Test func `each request comes back from its route, and a route that does not exist is none`() throws {
+        let requests: [ControlRequest] = [
+            .list(limit: 1, before: nil, state: nil), .list(limit: 10_000, before: .max, state: .dead),
+            .show(uuid: "A b"),
+            .redeliver(uuid: ""), .redeliver(uuid: nil), .deliverUnsent, .take(signedPayload: "a.b.c"),
+            .learn(signedPayload: "a.b.c"),
+        ]
+        func read(_ method: String, _ target: String, _ body: String = "") -> ControlRequest? {
+            ControlRequest(HTTPServerRequest(method: method, target: target, body: Array(body.utf8)))
+        }
+        for request in requests {
+            let route = request.route
+            #expect(read(route.method.rawValue, route.target, route.body) == request)
+        }
+        #expect(read("GET", "/list?limit=0&x") == .list(limit: 1, before: nil, state: nil))
+        for target in ["/", "/list?state=gone", "/show"] { #expect(read("GET", target) == nil) }
+    }
+
+    @Test func `a command that meets a process of an older version says so`() async throws {
+        /// Answers a line, and closes.
+        final class OlderHandler: ChannelInboundHandler {
+            typealias InboundIn = ByteBuffer
+
+            func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+                context.writeAndFlush(NIOAny(ByteBuffer(string: "{\"error\":\"not known\"}\n")), promise: nil)
+                context.close(promise: nil)
+            }
+        }
+        let path = self.folder.path("store.db")
+        var configuration = Listener.Configuration()
+        configuration.socketPath = ControlServer.path(store: path)
+        let listener = try await Listener.bind(configuration, on: nil) { _ in OlderHandler() }
+        do throws(ControlClient.Failure) {
+            _ = try await ControlClient(store: path).ask(.show(uuid: "A"))
+            Issue.record("the answer was taken")
+        } catch {
+            guard case .failed(let sentence) = error else { return Issue.record("no sentence") }
+            #expect(sentence.contains("older version"))
+        }
+        await listener.stop(within: .seconds(1))
+        do throws(ControlClient.Failure) {
+            _ = try await ControlClient(store: path).ask(.show(uuid: "A"))
+            Issue.record("the answer was taken")
+        } catch {
+            guard case .noProcess = error else { return Issue.record("a process was seen") }
+        }
     }
 }

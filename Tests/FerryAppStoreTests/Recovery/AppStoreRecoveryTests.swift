@@ -1,3 +1,4 @@
+import FerryHTTP1TestSupport
 import FerryOpenSSL
 import Foundation
 import Testing

@@ -1,5 +1,6 @@
 import FerryAppStore
 import FerryCore
+import FerryHTTP1TestSupport
 import FerryOpenSSL
 import Foundation
 

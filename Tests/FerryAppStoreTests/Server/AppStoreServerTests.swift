@@ -1,5 +1,7 @@
 import FerryAppStoreTesting
 import FerryCore
+import FerryHTTP1
+import FerryHTTP1TestSupport
 import FerryOpenSSL
 import FerryTesting
 import Foundation

@@ -1,3 +1,4 @@
+import FerryHTTP1
 import NIOHTTP1
 import Testing
 

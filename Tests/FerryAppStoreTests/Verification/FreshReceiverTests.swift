@@ -1,9 +1,11 @@
 import FerryAppStoreTesting
 import FerrySQLite
 import Foundation
+import NIOHTTP1
 import Testing
 
 @testable import FerryAppStore
+@testable import FerryHTTP1
 
 /// Ever-new forged certificates, each with a signature of its own key, as anybody can make them.
 @Suite struct FreshReceiverTests {
@@ -125,8 +127,9 @@ import Testing
         #expect(self.code(verifier, genuine) == nil)
         let refused = await desk.answer(.learn(signedPayload: try Signing().renewal()))
         #expect(refused.first.map { String(decoding: $0, as: UTF8.self) }?.hasPrefix(#"{"error":"#) == true)
-        let request = ControlRequest.learn(signedPayload: genuine)
-        let read: String? = if case .learn(let text)? = ControlRequest(request.line) { text } else { nil }
+        let (method, target, body) = ControlRequest.learn(signedPayload: genuine).route
+        let request = HTTPServerRequest(method: method.rawValue, target: target, body: Array(body.utf8))
+        let read: String? = if case .learn(let text)? = ControlRequest(request) { text } else { nil }
         #expect(read == genuine)
         await store.close()
     }

@@ -1,4 +1,5 @@
 import FerryAppStoreTesting
+import FerryHTTP1TestSupport
 import FerryOpenSSL
 import Foundation
 import NIOHTTP1

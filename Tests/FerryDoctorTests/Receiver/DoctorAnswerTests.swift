@@ -1,5 +1,6 @@
 import FerryAppStore
 import FerryAppStoreTesting
+import FerryHTTP1
 import FerryOpenSSL
 import Foundation
 import NIOCore
@@ -71,7 +72,7 @@ import Testing
         ("https://example.com:8443/a?q", "?r=1", "https://example.com:8443/a?…"),
     ])
     func `a redirect's target is resolved`(own: String, location: String, target: String) throws {
-        let resolved = try #require(RedirectCheck.target(location, from: self.url(own)))
+        let resolved = try #require(self.url(own).resolved(location))
         #expect(RedirectCheck.text(resolved) == target)
     }
 

@@ -1,6 +1,7 @@
 @testable import FerryAppStore
 @testable import FerryAppStoreTesting
 @testable import FerryCore
+@testable import FerryHTTP1
 @testable import FerryOpenSSL
 
 /// The property: nothing that is not signed by the App Store is accepted; what is signed gives plain JSON without the
@@ -105,9 +106,17 @@ private func readVersion1(_ post: [UInt8]) {
     }
 }
 
-private func readRequest(_ line: [UInt8]) {
-    guard let request = ControlRequest(line) else { return }
-    require(ControlRequest(request.line)?.line == request.line)
+/// The first line is the target of a request for a store, and the rest its body.
+private func readRequest(_ bytes: [UInt8]) {
+    let target = bytes.prefix { $0 != UInt8(ascii: "\n") }
+    let body = Array(bytes.dropFirst(target.count + 1))
+    for method in ["GET", "POST"] {
+        let request = HTTPServerRequest(method: method, target: String(decoding: target, as: UTF8.self), body: body)
+        guard let read = ControlRequest(request) else { continue }
+        let route = read.route
+        let again = HTTPServerRequest(method: method, target: route.target, body: Array(route.body.utf8))
+        require(ControlRequest(again) == read)
+    }
 }
 
 private func check(_ notification: AppStoreNotification) {

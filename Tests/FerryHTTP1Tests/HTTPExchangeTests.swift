@@ -2,7 +2,7 @@ import NIOCore
 import NIOHTTP1
 import Testing
 
-@testable import FerryAppStore
+@testable import FerryHTTP1
 
 @Suite struct HTTPExchangeTests {
     private func head(_ headers: HTTPHeaders = [:], method: HTTPMethod = .POST, uri: String = "/a?b=c")

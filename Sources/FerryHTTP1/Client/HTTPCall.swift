@@ -1,5 +1,6 @@
 internal import FerryCore
 internal import FerryOpenSSL
+internal import FerryServer
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
@@ -17,6 +18,12 @@ internal import NIOPosix
 final class HTTPCall: @unchecked Sendable {
     typealias Completion = @Sendable (Result<HTTPClientResponse, HTTPClientError>) -> Void
 
+    struct Limits {
+        var whole: TimeAmount
+        /// A time of its own for name and connection, before ``whole`` begins. Nil: it has none.
+        var connecting: TimeAmount?
+    }
+
     private enum State {
         case new
         case dialing([any Channel])
@@ -25,24 +32,25 @@ final class HTTPCall: @unchecked Sendable {
     }
 
     private let request: HTTPClientRequest
-    private let deadline: NIODeadline
+    private let limits: Limits
     private let eventLoop: any EventLoop
     private let pool: HTTPConnectionPool
     private let context: Result<TLSContext, TLSError>
     private var state = State.new
     private var wasSent = false
+    private var deadline = NIODeadline.distantFuture
     private var timer: Scheduled<Void>?
     private var completion: Completion?
 
     init(
         _ request: HTTPClientRequest,
-        deadline: NIODeadline,
+        _ limits: Limits,
         on eventLoop: any EventLoop,
         pool: HTTPConnectionPool,
         context: Result<TLSContext, TLSError>
     ) {
         self.request = request
-        self.deadline = deadline
+        self.limits = limits
         self.eventLoop = eventLoop
         self.pool = pool
         self.context = context
@@ -56,13 +64,19 @@ final class HTTPCall: @unchecked Sendable {
             if let idle { self.pool.put(idle) }
             return self.complete(fault)
         }
-        self.timer = self.eventLoop.assumeIsolated().scheduleTask(deadline: self.deadline) { self.expire() }
+        self.startTimer(self.limits.whole)
         if let idle, idle.isReady {
-            idle.onEnd = nil
+            idle.endIdling()
             self.exchange(idle, isReused: true)
         } else {
             self.dial()
         }
+    }
+
+    private func startTimer(_ limit: TimeAmount) {
+        self.timer?.cancel()
+        self.deadline = .now() + limit
+        self.timer = self.eventLoop.assumeIsolated().scheduleTask(deadline: self.deadline) { self.expire() }
     }
 
     func cancel() { self.stop(.cancelled) }
@@ -88,7 +102,7 @@ final class HTTPCall: @unchecked Sendable {
     }
 
     private func complete(_ fault: HTTPFault) {
-        self.complete(.failure(fault.error(self.request.url.origin, wasSent: self.wasSent)))
+        self.complete(.failure(HTTPClientError(fault, self.request.url.origin, wasSent: self.wasSent)))
     }
 
     private func complete(_ result: Result<HTTPClientResponse, HTTPClientError>) {
@@ -104,13 +118,22 @@ final class HTTPCall: @unchecked Sendable {
 
     private func dial() {
         self.state = .dialing([])
-        let connecting = ClientBootstrap(group: self.eventLoop)
+        if let limit = self.limits.connecting { self.startTimer(limit) }
+        let bootstrap = ClientBootstrap(group: self.eventLoop)
             .connectTimeout(max(self.deadline - .now(), .nanoseconds(1)))
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.prepare(channel) }
             }
-            .connect(host: self.request.url.host, port: self.request.url.port)
+        let origin = self.request.url.origin
+        let connecting =
+            if let path = origin.socketPath {
+                bootstrap.connect(unixDomainSocketPath: path)
+            } else {
+                bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1).connect(
+                    host: origin.host,
+                    port: origin.port
+                )
+            }
         connecting.assumeIsolated().whenComplete { result in
             guard case .dialing = self.state else { return }
             switch result {
@@ -130,6 +153,8 @@ final class HTTPCall: @unchecked Sendable {
         guard case .dialing(let channels) = self.state else { throw ChannelError.ioOnClosedChannel }
         self.state = .dialing(channels + [channel])
         let pipeline = channel.pipeline.syncOperations
+        let socket = SocketHandler()
+        try pipeline.addHandler(socket)
         if self.request.url.scheme == .https {
             var limits = TLSHandler.Limits()
             // The request's own time ends a handshake.
@@ -139,16 +164,17 @@ final class HTTPCall: @unchecked Sendable {
             try pipeline.addHandler(tls)
         }
         try pipeline.addHandler(HTTPRequestEncoder())
-        // Bytes after an answer are none of another: requests are not sent ahead.
+        // Requests are not pipelined, so bytes after an answer belong to no other answer.
         try pipeline.addHandler(ByteToMessageHandler(HTTPResponseDecoder(leftOverBytesStrategy: .dropBytes)))
-        try pipeline.addHandler(HTTPConnection(self.request.url.origin, on: self.eventLoop))
+        try pipeline.addHandler(HTTPConnection(self.request.url.origin, socket, on: self.eventLoop))
     }
 
     private func connected(_ channel: any Channel) {
         guard let connection = try? channel.pipeline.syncOperations.handler(type: HTTPConnection.self) else {
-            return self.complete(.closedEarly)
+            return self.complete(.closedEarly(nil))
         }
         self.state = .exchanging(connection, isReused: false)
+        if self.limits.connecting != nil { self.startTimer(self.limits.whole) }
         connection.whenOpen { fault in
             guard case .exchanging = self.state else { return }
             if let fault { self.complete(fault) } else { self.exchange(connection, isReused: false) }

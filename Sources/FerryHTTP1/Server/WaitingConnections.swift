@@ -4,7 +4,7 @@ internal import FerryCore
 /// The connections of a server that wait for a whole request, the longest wait first. Safe from any thread.
 ///
 /// A server that has as many connections as it may have closes the one that has waited longest. Otherwise clients that send
-/// nothing, or a byte now and then, would keep the App Store out for 30 s.
+/// nothing, or a byte now and then, would keep all others out for 30 s.
 final class WaitingConnections: Sendable {
     /// One wait of one connection.
     typealias Wait = UInt64
@@ -33,7 +33,7 @@ final class WaitingConnections: Sendable {
         }
     }
 
-    /// How many bytes of requests without an answer may be held, of all connections: some 7,000 posts of the usual size.
+    /// The bytes of requests without an answer that all connections may hold: some 7,000 posts of the App Store.
     static let heldLimit = 128 << 20
 
     private let table = Locked(Table())
@@ -41,7 +41,7 @@ final class WaitingConnections: Sendable {
     /// Begins a wait.
     ///
     /// - Parameters:
-    ///   - isNew: whether the connection was just accepted. It may be the App Store's, so it keeps its place.
+    ///   - isNew: whether the connection was just accepted. It may have a request to send, so it keeps its place.
     ///   - close: closes the connection unless a request has come. Called once at most, from any thread.
     func begin(isNew: Bool, _ close: @escaping @Sendable () -> Void) -> Wait {
         let (wait, owesPlace) = self.table.withLock { table in
@@ -65,8 +65,8 @@ final class WaitingConnections: Sendable {
         }
     }
 
-    /// Notes that so many bytes more are held; below 0, fewer. While too many are held, each growth closes the connection that
-    /// has waited longest: a genuine post is whole within a moment.
+    /// Notes that `count` bytes more are held; below 0, fewer. While too many are held, each growth closes the connection that
+    /// has waited longest: a genuine request is whole within a moment.
     func hold(_ count: Int) {
         guard count != 0 else { return }
         let isTooMuch = self.table.withLock { table in

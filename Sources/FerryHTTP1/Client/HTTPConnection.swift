@@ -1,4 +1,5 @@
 internal import FerryOpenSSL
+internal import FerryServer
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOTLS
@@ -33,18 +34,29 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     let eventLoop: any EventLoop
     let origin: HTTPURL.Origin
     private var state = State.opening(nil)
-    /// Of the request under way. Beside the state, because its bytes would be copied with it.
+    /// The answer to the request under way. It stands beside the state, which would copy its bytes.
     private var answer = HTTPAnswerMachine(limit: 0)
+    /// The bytes of the request's body that are not written yet.
+    private var unsent: ArraySlice<UInt8> = []
+    private let socket: SocketHandler
     private var context: ChannelHandlerContext?
     /// Whether the system took all bytes of the last request.
     private var isWritten = true
     /// Whether the server keeps the connection after the last answer.
     private var isKept = true
     /// Called when the connection can no longer be used.
-    var onEnd: (() -> Void)?
+    private var onEnd: (() -> Void)?
+    /// The end of the wait for the next request.
+    private var idleTimer: Scheduled<Void>?
 
-    init(_ origin: HTTPURL.Origin, on eventLoop: any EventLoop) {
+    /// The pieces of a slow body, and the pause between them.
+    private static let slowPieces = 8
+    private static let slowPause = TimeAmount.milliseconds(20)
+
+    /// - Parameter socket: the first handler of the channel.
+    init(_ origin: HTTPURL.Origin, _ socket: SocketHandler, on eventLoop: any EventLoop) {
         self.origin = origin
+        self.socket = socket
         self.eventLoop = eventLoop
     }
 
@@ -59,6 +71,23 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
+    /// Waits for the next request.
+    ///
+    /// - Parameters:
+    ///   - expire: called when the time is over.
+    ///   - onEnd: called when the connection ends before.
+    func idle(for time: TimeAmount, expire: @escaping () -> Void, onEnd: @escaping () -> Void) {
+        self.endIdling()
+        self.idleTimer = self.eventLoop.assumeIsolated().scheduleTask(in: time, expire)
+        self.onEnd = onEnd
+    }
+
+    /// Ends the wait. Without it, each request of a busy connection would leave a timer behind.
+    func endIdling() {
+        self.idleTimer?.cancel()
+        (self.idleTimer, self.onEnd) = (nil, nil)
+    }
+
     /// Calls `body` when the connection is open, or with the fault that it failed with.
     func whenOpen(_ body: @escaping (HTTPFault?) -> Void) {
         switch self.state {
@@ -70,7 +99,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// Sends a request on a connection that is ready. `completion` is called once, unless the connection is closed first.
     func send(_ request: HTTPClientRequest, completion: @escaping (Result) -> Void) {
-        guard case .ready = self.state, let context = self.context else { return completion(.failed(.lost)) }
+        guard case .ready = self.state, let context = self.context else { return completion(.failed(self.loss())) }
         self.state = .busy(completion)
         self.answer = HTTPAnswerMachine(
             limit: request.bodyLimit,
@@ -78,19 +107,51 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
             needsBody: request.needsBody
         )
         (self.isWritten, self.isKept) = (false, false)
+        self.unsent = request.body[...]
         context.write(self.wrapOutboundOut(.head(request.head)), promise: nil)
-        if !request.body.isEmpty {
-            let body = context.channel.allocator.buffer(bytes: request.body)
-            context.write(self.wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
+        let size = request.body.count
+        switch request.delivery {
+        case .whole: self.write(size, context)
+        case .slow: self.write(max(1, size / Self.slowPieces), context)
+        case .cut:
+            self.write(size / 2, context)
+            self.socket.reset()
+            self.end(self.loss())
+        case .impatient:
+            self.write(size, context)
+            self.end(.silent(.waiting))
         }
+    }
+
+    /// Writes `count` bytes of the body, and the rest later in pieces of the same length.
+    private func write(_ count: Int, _ context: ChannelHandlerContext) {
+        guard case .busy = self.state else { return }
+        if !self.unsent.isEmpty {
+            let piece = context.channel.allocator.buffer(bytes: self.unsent.prefix(count))
+            context.write(self.wrapOutboundOut(.body(.byteBuffer(piece))), promise: nil)
+            self.unsent = self.unsent.dropFirst(count)
+        }
+        guard self.unsent.isEmpty else {
+            context.flush()
+            context.eventLoop.assumeIsolated().scheduleTask(in: Self.slowPause) {
+                guard let context = self.context else { return }
+                self.write(count, context)
+            }
+            return
+        }
+        // An empty slice would keep the whole body.
+        self.unsent = []
         let written = context.eventLoop.makePromise(of: Void.self)
         written.futureResult.assumeIsolated().whenSuccess { self.isWritten = true }
         context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: written)
     }
 
+    /// The fault of a connection that ends before the answer.
+    private func loss(_ error: (any Error)? = nil) -> HTTPFault { .lost(isSent: self.unsent.isEmpty, error) }
+
     /// Closes the connection. Completions are not called any more.
     func close() {
-        self.state = .ended(.lost)
+        self.state = .ended(self.loss())
         self.context?.close(promise: nil)
     }
 
@@ -118,27 +179,27 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch (self.state, error) {
         case (.opening, let error as TLSError): self.end(.tls(error))
-        case (.opening, _): self.end(.unconnected(error))
+        case (.opening, _): self.end(.closedEarly(error))
         case (.busy, let error) where error is HTTPParserError || error is NIOHTTPDecoderError:
             // The parser also reports the end of the connection within an answer.
-            if error as? HTTPParserError == .invalidEOFState { self.perform(self.answer.ended()) }
+            if error as? HTTPParserError == .invalidEOFState { self.perform(self.answer.ended(self.loss(error))) }
             self.end(.malformed)
         case (.busy, _):
-            self.perform(self.answer.ended())
-            self.end(.lost)
+            self.perform(self.answer.ended(self.loss(error)))
+            self.end(self.loss(error))
         case (.ready, _), (.ended, _):
-            self.end(.lost)
+            self.end(self.loss(error))
         }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
         switch self.state {
-        case .opening: self.end(.closedEarly)
-        case .busy: self.perform(self.answer.ended())
-        case .ready, .ended: self.end(.lost)
+        case .opening: self.end(.closedEarly(nil))
+        case .busy: self.perform(self.answer.ended(self.loss()))
+        case .ready, .ended: self.end(self.loss())
         }
         self.onEnd?()
-        self.onEnd = nil
+        self.endIdling()
         context.fireChannelInactive()
     }
 
@@ -170,7 +231,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         case .opening, .ready, .busy: self.state = .ended(fault)
         }
         self.onEnd?()
-        self.onEnd = nil
+        self.endIdling()
         // After its own error the TLS handler closes the channel itself. Closing here would cut off its alert.
         if case .tls = fault {} else { self.context?.close(promise: nil) }
         switch last {

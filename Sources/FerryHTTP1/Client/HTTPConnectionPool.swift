@@ -20,18 +20,21 @@ final class HTTPConnectionPool: Sendable {
         guard connection.isReady, let id = self.idle.withLock({ $0.put(connection, for: origin) }) else {
             return connection.close()
         }
-        let timer = connection.eventLoop.assumeIsolated().scheduleTask(in: self.time) {
+        connection.idle(for: self.time) {
             if self.idle.withLock({ $0.remove(id, of: origin) }) { connection.close() }
-        }
-        connection.onEnd = {
-            timer.cancel()
+        } onEnd: {
             _ = self.idle.withLock { $0.remove(id, of: origin) }
         }
     }
 
     /// Closes the idle connections. Others are closed after their answers.
     func close() {
-        for connection in self.idle.withLock({ $0.close() }) {
+        self.idle.withLock { $0.close() }
+        self.closeIdle()
+    }
+
+    func closeIdle() {
+        for connection in self.idle.withLock({ $0.removeAll() }) {
             connection.eventLoop.execute { connection.close() }
         }
     }

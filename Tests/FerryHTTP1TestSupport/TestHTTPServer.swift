@@ -1,24 +1,24 @@
-import FerryAppStore
-import FerryCore
-import FerryOpenSSL
-import FerryServer
-import NIOCore
-import NIOHTTP1
+internal import FerryCore
+package import FerryHTTP1
+package import FerryOpenSSL
+internal import FerryServer
+internal import NIOCore
+package import NIOHTTP1
 
 /// A server of HTTP/1.1 on a free port, over real sockets, with or without TLS.
-final class TestHTTPServer: Sendable {
-    struct Request: Sendable {
-        var method: HTTPMethod
-        var uri: String
-        var headers: HTTPHeaders
-        var body: [UInt8]
+package final class TestHTTPServer: Sendable {
+    package struct Request: Sendable {
+        package var method: HTTPMethod
+        package var uri: String
+        package var headers: HTTPHeaders
+        package var body: [UInt8]
         /// The number of the connection, from 1.
-        var connection: Int
+        package var connection: Int
 
-        func header(_ name: String) -> String? { self.headers.first(name: name) }
+        package func header(_ name: String) -> String? { self.headers.first(name: name) }
     }
 
-    enum Reply: Sendable {
+    package enum Reply: Sendable {
         case answer(Int, headers: HTTPHeaders = [:], [UInt8] = [])
         /// These bytes, as they are.
         case raw(String, thenCloses: Bool)
@@ -26,23 +26,23 @@ final class TestHTTPServer: Sendable {
         case close
         case silence
 
-        static func json(_ text: String) -> Reply { .json(200, text) }
+        package static func json(_ text: String) -> Reply { .json(200, text) }
 
-        static func json(_ status: Int, headers: HTTPHeaders = [:], _ text: String) -> Reply {
+        package static func json(_ status: Int, headers: HTTPHeaders = [:], _ text: String) -> Reply {
             .answer(status, headers: headers, Array(text.utf8))
         }
     }
 
     private let listener: Listener
     private let log: Log
-    let scheme: HTTPURL.Scheme
+    package let scheme: HTTPURL.Scheme
 
     private final class Log: Sendable {
         let requests = Locked<[Request]>([])
     }
 
     /// - Parameter isTLSOn: whether an identity for `localhost` of `authority` is shown.
-    static func start(
+    package static func start(
         _ authority: ThrowAwayCA? = nil,
         dnsNames: [String] = ["localhost"],
         _ reply: @escaping @Sendable (Request) -> Reply
@@ -66,16 +66,16 @@ final class TestHTTPServer: Sendable {
         self.scheme = scheme
     }
 
-    var port: Int { self.listener.port }
-    var requests: [Request] { self.log.requests.withLock { $0 } }
-    var connectionCount: Int { Set(self.requests.map(\.connection)).count }
+    package var port: Int { self.listener.port }
+    package var requests: [Request] { self.log.requests.withLock { $0 } }
+    package var connectionCount: Int { Set(self.requests.map(\.connection)).count }
 
-    func url(_ target: String = "/", host: String? = nil) throws -> HTTPURL {
+    package func url(_ target: String = "/", host: String? = nil) throws -> HTTPURL {
         let host = host ?? (self.scheme == .https ? "localhost" : "127.0.0.1")
         return try HTTPURL("\(self.scheme.rawValue)://\(host):\(self.port)\(target)")
     }
 
-    func stop() async { await self.listener.stop(within: .seconds(2)) }
+    package func stop() async { await self.listener.stop(within: .seconds(2)) }
 
     private final class Handler: ChannelInboundHandler {
         typealias InboundIn = HTTPServerRequestPart

@@ -23,6 +23,8 @@ package struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
         /// In lower case, and without brackets.
         package var host: String
         package var port: Int
+        /// The path of a socket in the file system (AF_UNIX) in place of host and port.
+        package var socketPath: String?
     }
 
     package let origin: Origin
@@ -36,6 +38,11 @@ package struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     private init(_ origin: Origin, target: String) {
         self.origin = origin
         self.target = target
+    }
+
+    /// The root of a server that listens on a socket in the file system.
+    package init(socketPath: String) {
+        self.init(Origin(scheme: .http, host: "localhost", port: 80, socketPath: socketPath), target: "/")
     }
 
     /// Reads an address such as `https://host.example:8443/path?query`.
@@ -111,6 +118,20 @@ package struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
         return HTTPURL(self.origin, target: target)
     }
 
+    /// Resolves the value of `Location` (RFC 9110, section 10.2.2). Nil: it is no URL of HTTP.
+    package func resolved(_ location: String) -> HTTPURL? {
+        let text = String(location.prefix { $0 != "#" })
+        if text.hasPrefix("//") { return try? HTTPURL("\(self.scheme.rawValue):\(text)") }
+        if text.hasPrefix("/") { return try? self.with(target: text) }
+        let path = self.target.prefix { $0 != "?" }
+        if text.hasPrefix("?") { return try? self.with(target: path + text) }
+        if text.contains("://") { return try? HTTPURL(text) }
+        // Another scheme, such as mailto (RFC 3986, section 4.2).
+        guard !text.isEmpty, !text.prefix(while: { $0 != "/" }).contains(":"), let slash = path.lastIndex(of: "/")
+        else { return nil }
+        return try? self.with(target: path[...slash] + text)
+    }
+
     /// Encodes a part of a path or query: all bytes but the unreserved characters of RFC 3986, section 2.3.
     package static func encoded(_ part: String) -> String {
         var text = ""
@@ -136,6 +157,6 @@ extension HTTPURL.Origin {
         self.port == self.scheme.defaultPort ? self.bracketed : "\(self.bracketed):\(self.port)"
     }
 
-    /// Host and port, for messages.
-    package var inWords: String { "\(self.bracketed):\(self.port)" }
+    /// Host and port, or the path of the socket, for messages.
+    package var inWords: String { self.socketPath ?? "\(self.bracketed):\(self.port)" }
 }

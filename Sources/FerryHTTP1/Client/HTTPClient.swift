@@ -42,20 +42,26 @@ package final class HTTPClient: Sendable {
     /// - Throws: ``TLSError`` when `https` cannot be used.
     package func checkTLS() throws(TLSError) { _ = try self.context.get() }
 
-    /// Closes the connections that wait. Requests under way go on.
+    /// Closes the connections that wait, and keeps no other. Requests under way go on.
     package func close() { self.pool.close() }
+
+    /// Closes the connections that wait. Others are kept later.
+    package func closeIdle() { self.pool.closeIdle() }
 
     /// Sends a request, and returns its answer, whatever the status is.
     ///
-    /// - Parameter limit: for everything: name, connection, TLS, and the answer to its last byte.
+    /// - Parameters:
+    ///   - limit: for everything: name, connection, TLS, and the answer to its last byte.
+    ///   - connecting: for name and connection; `limit` then begins after them. Nil: `limit` covers them, too.
     package func send(
         _ request: HTTPClientRequest,
-        within limit: Duration
+        within limit: Duration,
+        connecting: Duration? = nil
     ) async throws(HTTPClientError) -> HTTPClientResponse {
-        let deadline = NIODeadline.now() + TimeAmount(limit)
+        let limits = HTTPCall.Limits(whole: TimeAmount(limit), connecting: connecting.map { TimeAmount($0) })
         let idle = self.pool.take(request.url.origin)
         let eventLoop = idle?.eventLoop ?? self.group.next()
-        let call = HTTPCall(request, deadline: deadline, on: eventLoop, pool: self.pool, context: self.context)
+        let call = HTTPCall(request, limits, on: eventLoop, pool: self.pool, context: self.context)
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 eventLoop.execute { call.start(idle) { continuation.resume(returning: $0) } }

@@ -25,17 +25,17 @@ struct HTTPAnswerMachine {
         case ended
     }
 
-    private let limit: Int
+    private let limit: Int?
     private let hasBody: Bool
     private let needsBody: Bool
     private var state = State.waiting
     private var body: [UInt8] = []
 
     /// - Parameters:
-    ///   - limit: the bytes of the body that are taken.
-    ///   - hasBody: false for `HEAD`, whose `Content-Length` speaks of a body that does not come.
-    ///   - needsBody: whether an answer without its whole body is none.
-    init(limit: Int, hasBody: Bool = true, needsBody: Bool = true) {
+    ///   - limit: the bytes of the body that are taken. Nil: any number, and they are dropped.
+    ///   - hasBody: false for `HEAD`, whose `Content-Length` announces a body that does not come.
+    ///   - needsBody: whether an answer counts only with its whole body.
+    init(limit: Int?, hasBody: Bool = true, needsBody: Bool = true) {
         self.limit = limit
         self.hasBody = hasBody
         self.needsBody = needsBody
@@ -49,12 +49,11 @@ struct HTTPAnswerMachine {
         case (.waiting, .head(let head)):
             let length = head.headers.first(name: "Content-Length").flatMap { Int($0) }
             self.state = .receiving(head)
-            guard !self.hasBody || length ?? 0 <= self.limit else { return self.cut(.tooLong(limit: self.limit)) }
+            if let limit = self.limit, self.hasBody, length ?? 0 > limit { return self.cut(.tooLong(limit: limit)) }
             return .wait
         case (.receiving, .body(let bytes)):
-            guard self.body.count + bytes.readableBytes <= self.limit else {
-                return self.cut(.tooLong(limit: self.limit))
-            }
+            guard let limit = self.limit else { return .wait }
+            guard self.body.count + bytes.readableBytes <= limit else { return self.cut(.tooLong(limit: limit)) }
             self.body += bytes.readableBytesView
             return .wait
         case (.receiving(let head), .end):
@@ -67,10 +66,10 @@ struct HTTPAnswerMachine {
         }
     }
 
-    /// The connection ended.
-    mutating func ended() -> Action {
+    /// The connection ended. Before the answer, `fault` says how.
+    mutating func ended(_ fault: HTTPFault) -> Action {
         switch self.state {
-        case .waiting: self.fail(.lost)
+        case .waiting: self.fail(fault)
         case .receiving: self.cut(.cut)
         case .ended: .wait
         }

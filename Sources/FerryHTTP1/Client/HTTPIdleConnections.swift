@@ -41,10 +41,12 @@ struct HTTPIdleConnections<Connection> {
         return true
     }
 
-    /// Gives up all connections, and keeps no other.
-    mutating func close() -> [Connection] {
+    /// Keeps no other connection from now on.
+    mutating func close() { self.isClosed = true }
+
+    /// Gives up all connections.
+    mutating func removeAll() -> [Connection] {
         defer { self.entries = [:] }
-        self.isClosed = true
         return self.entries.values.flatMap { $0.map(\.connection) }
     }
 }

@@ -1,6 +1,7 @@
+import FerryHTTP1TestSupport
 import Testing
 
-@testable import FerryAppStore
+@testable import FerryHTTP1
 
 @Suite struct WaitingConnectionsTests {
     private let waiting = WaitingConnections()

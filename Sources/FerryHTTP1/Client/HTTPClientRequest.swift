@@ -7,16 +7,29 @@ package struct HTTPClientRequest: Sendable {
     /// Without `Host`, `Content-Length` and `User-Agent`, which the client adds.
     package var headers: HTTPHeaders
     package var body: [UInt8]
-    /// The bytes of the answer's body that are taken. More is an error.
-    package var bodyLimit = 1 << 20
-    /// Whether the answer counts only with its whole body. Without it, a body that is too long or is cut costs the connection
-    /// alone, and what came of it is dropped.
+    /// The bytes of the answer's body that are taken. More is an error. Nil: the body is read to its end and dropped.
+    package var bodyLimit: Int? = 1 << 20
+    /// Whether the answer counts only with its whole body. If not, a body that is too long or cut is dropped, and
+    /// only the connection is lost.
     package var needsBody = true
     /// Whether it does no harm if the server gets the request twice.
     ///
     /// A connection that waited may have been closed by the server. The client sees that only when it has written the
     /// request. It then repeats a request without harm on a new connection, and reports an error for another one.
     package var isIdempotent: Bool
+    /// How the bytes are sent.
+    package var delivery = Delivery.whole
+
+    /// How the bytes of a request are sent. Only a simulated client misbehaves.
+    package enum Delivery: Sendable {
+        case whole
+        /// The body comes in pieces with pauses between them.
+        case slow
+        /// The connection is reset in the middle of the body.
+        case cut
+        /// The whole request is sent, and the connection closed before the answer.
+        case impatient
+    }
 
     /// - Parameter isIdempotent: nil: as the method says (RFC 9110, section 9.2.2).
     package init(

@@ -1,13 +1,13 @@
 internal import FerryCore
-internal import FerryOpenSSL
+package import FerryOpenSSL
 internal import FerryPlatform
 internal import NIOCore
 internal import NIOPosix
 
 /// What went wrong with a request, before it is put into words for a host.
-enum HTTPFault {
+package enum HTTPFault: Sendable {
     /// How far a request was when its time ran out.
-    enum Stage {
+    package enum Stage: Sendable {
         case connecting, shaking, waiting, receiving
     }
 
@@ -15,11 +15,14 @@ enum HTTPFault {
     case unresolved
     /// No connection, with the system's words.
     case unconnected(any Error)
-    /// The server closed the connection before TLS was established.
-    case closedEarly
+    /// The connection ended before TLS was established, with the system's words if it has some.
+    case closedEarly((any Error)?)
     case tls(TLSError)
     case silent(Stage)
-    case lost
+    /// The connection ended before the answer began, with the system's words if it has some. `isSent`: the whole request was
+    /// written.
+    case lost(isSent: Bool, (any Error)?)
+    /// The connection ended within the answer.
     case cut
     case tooLong(limit: Int)
     case malformed
@@ -40,7 +43,7 @@ enum HTTPFault {
         }
     }
 
-    private var code: HTTPClientError.Code {
+    var code: HTTPClientError.Code {
         switch self {
         case .invalidRequest: .invalidRequest
         case .unresolved, .unconnected, .closedEarly: .connectFailed
@@ -59,23 +62,16 @@ enum HTTPFault {
         }
     }
 
-    private var cause: (any Error)? {
-        switch self {
-        case .unconnected(let error): error
-        case .tls(let error): error
-        default: nil
-        }
-    }
-
-    private func sentence(_ host: String) -> String {
+    /// The fault in words.
+    func sentence(_ host: String) -> String {
         switch self {
         case .invalidRequest(let reason): "The request to \(host) was not sent: \(reason)."
         case .unresolved:
             "No connection to \(host): the host name cannot be resolved. Check its spelling, and this machine's DNS."
-        case .unconnected(let error as IOError):
+        case .unconnected(let error as IOError), .closedEarly(let error as IOError):
             "No connection to \(host): \(String(cString: strerror(error.errnoCode)))."
-        case .unconnected: "No connection to \(host)."
-        case .closedEarly: "\(host) closed the connection before it was established."
+        case .unconnected, .closedEarly(.some): "No connection to \(host)."
+        case .closedEarly(nil): "\(host) closed the connection before it was established."
         case .tls(let error): "No TLS connection to \(host): \(error.description)"
         case .silent(.connecting): "\(host) did not take a connection in time."
         case .silent(.shaking): "\(host) took the connection, and did not complete the TLS handshake in time."
@@ -87,15 +83,5 @@ enum HTTPFault {
         case .malformed: "The answer of \(host) is not HTTP/1.1."
         case .cancelled: "The request to \(host) was cancelled."
         }
-    }
-
-    /// - Parameter wasSent: whether bytes of the request were written.
-    func error(_ origin: HTTPURL.Origin, wasSent: Bool) -> HTTPClientError {
-        HTTPClientError(
-            code: self.code,
-            description: self.sentence(origin.inWords),
-            wasSent: wasSent,
-            cause: self.cause
-        )
     }
 }

@@ -10,41 +10,37 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    struct Answer: Sendable {
-        var status: Int
-        var body: [UInt8] = []
-        var contentType: String?
-    }
-
-    /// How long a connection may wait for the next request.
-    static let idleLimit: TimeAmount = .seconds(30)
-    /// The time from the head of a request to its end, and from a last answer to the close.
-    static let bodyLimit: TimeAmount = .seconds(10)
-
     /// The bytes of one read. A read of 20-byte requests becomes objects of 30 times its size before the first answer.
     private static let readSize = 8192
 
+    private let limits: HTTPServer.Limits
     private var exchange: HTTPExchange
     private let waiting: WaitingConnections
     /// Present while the connection waits for a request, for the rest of one, or for the client's end.
     private var wait: WaitingConnections.Wait?
-    private let respond: @Sendable (HTTPExchange.Request, _ received: ContinuousClock.Instant) async -> Answer
+    private let socket: SocketHandler
+    private let respond: HTTPServer.Respond
     private var context: ChannelHandlerContext?
     private var timer: Scheduled<Void>?
-    private var body: [UInt8] = []
-    private var contentType: String?
+    /// The owner's answer, until it is sent. Refusals of the exchange have none.
+    private var answer: HTTPServerAnswer?
+    /// Whether ``answer`` has no body on the wire (RFC 9110, section 9.3.2).
+    private var isHead = false
     /// The bytes of the request that are noted in ``waiting``.
     private var held = 0
     /// Whether a read waits until the client has taken its answers.
     private var holdsRead = false
 
     init(
-        bodyLimit: Int,
+        _ limits: HTTPServer.Limits,
         waiting: WaitingConnections,
-        respond: @escaping @Sendable (HTTPExchange.Request, _ received: ContinuousClock.Instant) async -> Answer
+        socket: SocketHandler,
+        respond: @escaping HTTPServer.Respond
     ) {
-        self.exchange = HTTPExchange(bodyLimit: bodyLimit)
+        self.limits = limits
+        self.exchange = HTTPExchange(bodyLimit: limits.body)
         self.waiting = waiting
+        self.socket = socket
         self.respond = respond
     }
 
@@ -57,8 +53,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
                 value: FixedSizeRecvByteBufferAllocator(capacity: Self.readSize)
             )
             try context.channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
-            // With TLS this covers the handshake, whose own limit is shorter.
-            self.startTimer(Self.idleLimit)
+            self.startTimer(self.limits.opening)
             self.beginWait(isNew: true)
         } catch {
             context.close(promise: nil)
@@ -75,7 +70,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch self.unwrapInboundIn(data) {
         case .head(let head):
-            self.startTimer(Self.bodyLimit)
+            self.startTimer(self.limits.request)
             self.perform(self.exchange.received(head))
         case .body(let bytes):
             let action = self.exchange.received(bytes)
@@ -133,32 +128,37 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         let box = NIOLoopBound(self, eventLoop: eventLoop)
         let respond = self.respond
         let received = ContinuousClock.now
-        // One for each connection. Its answer has a deadline, and a client that leaves does not take it away.
+        // One task for each connection. It makes its answer also if the client has left, so the owner must bound its time.
         Task {
             let answer = await respond(request, received)
             eventLoop.execute { box.value.answered(answer) }
         }
     }
 
-    private func answered(_ answer: Answer) {
-        (self.body, self.contentType) = (answer.body, answer.contentType)
+    private func answered(_ answer: HTTPServerAnswer) {
+        self.isHead = self.exchange.request?.method == "HEAD"
+        self.answer = answer
         self.perform(self.exchange.answered(answer.status))
     }
 
     private func send(_ status: Int, closes: Bool) {
         self.noteHeld(self.exchange.heldBytes)
+        let answer = self.answer.take() ?? HTTPServerAnswer(status: status)
         guard let context else { return }
-        var headers = HTTPHeaders([("content-length", "\(self.body.count)")])
-        if let contentType { headers.add(name: "content-type", value: contentType) }
-        if closes { headers.add(name: "connection", value: "close") }
-        let head = HTTPResponseHead(version: .http1_1, status: .init(statusCode: status), headers: headers)
+        var head = HTTPResponseHead(version: .http1_1, status: .init(statusCode: status), headers: answer.headers)
+        head.headers.add(name: "content-length", value: "\(answer.body.count)")
+        if closes { head.headers.add(name: "connection", value: "close") }
         context.write(self.wrapOutboundOut(.head(head)), promise: nil)
-        if !self.body.isEmpty {
-            context.write(self.wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: self.body)))), promise: nil)
+        let body = answer.isCut ? answer.body.prefix(answer.body.count / 2) : answer.body[...]
+        if !body.isEmpty, !self.isHead {
+            context.write(self.wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: body)))), promise: nil)
+        }
+        guard !answer.isCut else {
+            context.flush()
+            return self.socket.reset()
         }
         context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
-        (self.body, self.contentType) = ([], nil)
-        self.startTimer(closes ? Self.bodyLimit : Self.idleLimit)
+        self.startTimer(closes ? self.limits.request : self.limits.pause)
         if closes { context.close(mode: .output, promise: nil) }
         self.beginWait(isNew: false)
     }
@@ -188,10 +188,10 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         if self.exchange.end() == .close || self.exchange.request == nil { SocketHandler.close(context.channel) }
     }
 
-    private func startTimer(_ limit: TimeAmount) {
+    private func startTimer(_ limit: Duration) {
         guard let context else { return }
         self.timer?.cancel()
-        self.timer = context.eventLoop.assumeIsolated().scheduleTask(in: limit) {
+        self.timer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit)) {
             self.perform(self.exchange.timedOut())
         }
     }

@@ -1,4 +1,4 @@
-import FerryAppStore
+import FerryHTTP1
 import Testing
 
 @Suite struct HTTPURLTests {

@@ -1,4 +1,5 @@
-import FerryAppStore
+import FerryHTTP1
+import FerryHTTP1TestSupport
 import FerryOpenSSL
 import NIOHTTP1
 import Testing
@@ -152,6 +153,35 @@ import Testing
         await server.stop()
     }
 
+    @Test func `a body that is not taken is read to its end, and costs no connection`() async throws {
+        let server = try await TestHTTPServer.start(self.authority) { request in
+            request.uri == "/cut"
+                ? .raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", thenCloses: true)
+                : .answer(200, [UInt8](repeating: 0, count: 3 << 20))
+        }
+        for _ in 0..<2 {
+            var request = HTTPClientRequest(.GET, try server.url())
+            request.bodyLimit = nil
+            #expect(try await self.client.send(request, within: .seconds(100)).body == [])
+        }
+        #expect(server.connectionCount == 1)
+        var request = HTTPClientRequest(.GET, try server.url("/cut"))
+        request.bodyLimit = nil
+        #expect(await self.failure(request)?.code == .answerCut)
+        await server.stop()
+    }
+
+    @Test func `a time of its own for connecting does not lengthen the time for the answer`() async throws {
+        let server = try await TestHTTPServer.start { _ in .silence }
+        let request = HTTPClientRequest(.POST, try server.url())
+        let error = await #expect(throws: HTTPClientError.self) {
+            try await self.client.send(request, within: .milliseconds(300), connecting: .seconds(500))
+        }
+        #expect(error?.code == .timedOut)
+        #expect(error?.wasSent == true)
+        await server.stop()
+    }
+
     @Test func `an answer that is not HTTP is malformed`() async throws {
         let server = try await TestHTTPServer.start(self.authority) { _ in
             .raw("SSH-2.0-OpenSSH\r\n\r\n", thenCloses: false)
@@ -255,6 +285,22 @@ import Testing
         }
         #expect(await late.value?.code == .cancelled)
         #expect(server.requests.count == 1)
+        await server.stop()
+    }
+
+    @Test func `a slow request is whole, and one that is cut or left has its fault`() async throws {
+        let server = try await TestHTTPServer.start(self.authority) { _ in .answer(200) }
+        var request = HTTPClientRequest(.POST, try server.url(), body: [UInt8](repeating: 32, count: 1001))
+        request.delivery = .slow
+        #expect(try await self.client.send(request, within: .seconds(100)).status == 200)
+        #expect(server.requests.map(\.body) == [request.body])
+        request.delivery = .impatient
+        #expect(await self.failure(request)?.code == .timedOut)
+        request.delivery = .cut
+        guard case .lost(isSent: false, nil) = await self.failure(request)?.fault else {
+            Issue.record("a request that is cut was sent")
+            return
+        }
         await server.stop()
     }
 

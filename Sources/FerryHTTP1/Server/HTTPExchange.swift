@@ -13,13 +13,6 @@ internal import NIOHTTP1
 /// After the answer to a request that is too large or too slow, its rest is read and dropped: if the socket were closed with
 /// unread bytes, the client might not see the answer.
 struct HTTPExchange {
-    struct Request {
-        var method: String
-        /// The target without its query.
-        var path: String
-        var body: [UInt8]
-    }
-
     enum Action: Equatable {
         case none
         /// Ask the client for the body (`Expect: 100-continue`; RFC 9110, section 10.1.1).
@@ -34,8 +27,8 @@ struct HTTPExchange {
     private enum State {
         case waiting
         case receiving(HTTPRequestHead, ByteBuffer)
-        case answering(Request, keepsAlive: Bool)
-        /// The last answer was sent. What comes is dropped.
+        case answering(HTTPServerRequest, keepsAlive: Bool)
+        /// The last answer was sent. Later bytes are dropped.
         case closing
     }
 
@@ -46,9 +39,9 @@ struct HTTPExchange {
     init(bodyLimit: Int) { self.bodyLimit = bodyLimit }
 
     /// The request that waits for its answer.
-    var request: Request? { if case .answering(let request, _) = self.state { request } else { nil } }
+    var request: HTTPServerRequest? { if case .answering(let request, _) = self.state { request } else { nil } }
 
-    /// The bytes of the body that are held. What is dropped does not count.
+    /// The bytes of the body that are held. Dropped bytes do not count.
     var heldBytes: Int {
         switch self.state {
         case .receiving(_, let body): body.readableBytes
@@ -77,9 +70,10 @@ struct HTTPExchange {
 
     mutating func receivedEnd() -> Action {
         guard case .receiving(let head, let body) = self.state else { return .none }
-        let request = Request(
+        let request = HTTPServerRequest(
             method: head.method.rawValue,
-            path: Self.path(head.uri),
+            target: head.uri,
+            headers: head.headers,
             body: Array(body.readableBytesView)
         )
         self.state = .answering(request, keepsAlive: head.isKeepAlive)
@@ -94,7 +88,7 @@ struct HTTPExchange {
         return .answer(status: status, closes: closes)
     }
 
-    /// The time for what the exchange waits for is over.
+    /// The time limit of the present state is over.
     mutating func timedOut() -> Action {
         switch self.state {
         case .waiting, .closing: .close
@@ -110,17 +104,6 @@ struct HTTPExchange {
         case .waiting, .closing: return .close
         case .receiving, .answering: return .none
         }
-    }
-
-    /// Returns the path of a target: `/path?query`, or `http://host/path?query`, which a server must take, too (RFC 9112,
-    /// section 3.2.2).
-    private static func path(_ target: String) -> String {
-        var target = target[...]
-        if !target.hasPrefix("/"), let scheme = target.firstRange(of: "://") {
-            target = target[scheme.upperBound...].drop { !"/?#".contains($0) }
-            guard target.hasPrefix("/") else { return "/" }
-        }
-        return String(target.prefix { $0 != "?" && $0 != "#" })
     }
 
     private mutating func refuse(_ status: Int) -> Action {

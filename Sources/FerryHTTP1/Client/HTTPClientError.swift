@@ -1,0 +1,39 @@
+/// Why a request has no answer. Two errors are the same fault if their ``code`` is the same.
+///
+/// The description names the host and what happened, and nothing of path, headers or body.
+package struct HTTPClientError: Error, Sendable, CustomStringConvertible {
+    package let fault: HTTPFault
+    private let origin: HTTPURL.Origin
+    /// Whether bytes of the request may have reached the server.
+    package let wasSent: Bool
+
+    init(_ fault: HTTPFault, _ origin: HTTPURL.Origin, wasSent: Bool) {
+        self.fault = fault
+        self.origin = origin
+        self.wasSent = wasSent
+    }
+
+    package var code: Code { self.fault.code }
+    package var description: String { self.fault.sentence(self.origin.inWords) }
+
+    package enum Code: Sendable {
+        /// The request cannot be written as HTTP.
+        case invalidRequest
+        /// There is no connection: the name, the port or TLS.
+        case connectFailed
+        /// The server's certificate is not trusted, or is for another name.
+        case peerNotTrusted
+        /// The time ran out, at any stage.
+        case timedOut
+        /// The connection ended before the answer began.
+        case connectionLost
+        /// The connection ended within the answer.
+        case answerCut
+        /// The body of the answer is longer than the request allows.
+        case answerTooLong
+        /// The answer is not HTTP/1.1.
+        case malformedAnswer
+        /// The task was cancelled.
+        case cancelled
+    }
+}
