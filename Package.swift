@@ -103,11 +103,16 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .target(
+            name: "FerryOptions",
+            dependencies: ["FerryBinary", "FerryCore", "FerryHTTP2"],
+            swiftSettings: settings
+        ),
         .target(name: "CFerry"),
         .target(
             name: "FerryC",
             dependencies: [
-                "CFerry", "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryPlatform",
+                "CFerry", "Ferry", "FerryBinary", "FerryCore", "FerryOpenSSL", "FerryOptions", "FerryPlatform",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -249,7 +254,7 @@ let package = Package(
             dependencies: [
                 "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryBench", "FerryBinary", "FerryCore", "FerryDemo",
                 "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL",
-                "FerryPlatform", "FerryTerminal", "FerryTesting",
+                "FerryOptions", "FerryPlatform", "FerryTerminal", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -410,6 +415,11 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .testTarget(
+            name: "FerryOptionsTests",
+            dependencies: ["FerryOptions", "FerryBinary", "FerryCore", "FerryHTTP2"],
+            swiftSettings: settings
+        ),
         .testTarget(name: "FerrySQLiteTests", dependencies: ["FerrySQLite"], swiftSettings: settings),
         .testTarget(
             name: "FerryServerTests",
@@ -499,7 +509,8 @@ let package = Package(
             dependencies: [
                 "FerryCLI", "FerryCommand", "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryBench",
                 "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor", "FerryGateway", "FerryHTTP2", "FerryOpenSSL",
-                "FerryTerminal", "FerryTesting",
+                "FerryOptions", "FerryTerminal", "FerryTesting",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

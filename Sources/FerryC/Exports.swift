@@ -1,6 +1,7 @@
 public import CFerry
 internal import Ferry
 internal import FerryCore
+internal import FerryOptions
 
 // The functions of `ferry.h`. The header documents them.
 
@@ -335,7 +336,7 @@ private func bytes<Byte>(_ start: UnsafePointer<Byte>?, _ count: Int) -> UnsafeB
 
 private func sentence(_ error: any Error) -> String {
     switch error {
-    case let fault as OptionsFault: fault.sentence
+    case let fault as OptionFault: fault.sentence
     case let error as PushValidationError: "\(error)".asSentence
     default: "\(error)"
     }

@@ -28,7 +28,7 @@ import Testing
         (#"{"backend":"migrate","binary":{"host":"a","topic":1}}"#, "does not exist"),
         (#"{"backend":"auto"}"#, #"The backend "auto" needs the option 'host'"#),
         ("{", "ferry.json: The options are not one JSON object"),
-        (#"{"backend":"echo","shar":1}"#, "ferry.json: There is no option 'shar' here."),
+        (#"{"backend":"echo","shar":1}"#, "ferry.json: There is no option 'shar' here; is shared meant?"),
         (#"{"backend":"echo","wait":1}"#, "ferry.json: The option 'wait' takes true or false."),
         (#"{"backend":"migrate","binary":{"host":1}}"#, "ferry.json: The option 'binary.host' takes a string."),
     ])
@@ -60,7 +60,7 @@ import Testing
 
     @Test func `a fault of the program's own options names no file`() throws {
         let message = try self.refusal(#"{"backend":"echo","shar":1}"#, "{}")
-        #expect(message == "There is no option 'shar' here.")
+        #expect(message == "There is no option 'shar' here; is shared meant?")
     }
 
     @Test func `a file that is missing is an error that names it`() {

@@ -27,7 +27,8 @@ import Testing
         "FerryHTTP1": ["FerryCore", "FerryOpenSSL", "FerryServer"],
         "FerryGateway": ["FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerrySQLite"],
         "Ferry": ["FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL"],
-        "FerryC": ["CFerry", "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryOpenSSL"],
+        "FerryOptions": ["FerryBinary", "FerryCore", "FerryHTTP2"],
+        "FerryC": ["CFerry", "Ferry", "FerryBinary", "FerryCore", "FerryOpenSSL", "FerryOptions"],
         "FerryAppStore": ["FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryServer", "FerrySQLite"],
         "FerryTesting": ["FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryServer"],
         "FerryAppStoreTesting": [
@@ -49,7 +50,7 @@ import Testing
         "FerryCommand": [
             "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryBench", "FerryBinary", "FerryCore", "FerryDemo",
             "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL",
-            "FerryTerminal", "FerryTesting",
+            "FerryOptions", "FerryTerminal", "FerryTesting",
         ],
         "FerryCLI": ["FerryCommand"],
     ]

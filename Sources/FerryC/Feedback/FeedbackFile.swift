@@ -1,5 +1,6 @@
 internal import FerryBinary
 internal import FerryCore
+internal import FerryOptions
 internal import FerryPlatform
 internal import Synchronization
 
@@ -20,11 +21,11 @@ final class FeedbackFile: Sendable {
     private let path: [CChar]
     private let lost = Atomic<Int>(0)
 
-    /// - Throws: ``OptionsFault`` when the file cannot be written.
-    init(path: String) throws(OptionsFault) {
+    /// - Throws: ``OptionFault`` when the file cannot be written.
+    init(path: String) throws(OptionFault) {
         guard let file = Self.opened(Array(try Self.resolved(path).utf8CString)) else {
             let predicate = "cannot be written: \(String(cString: strerror(errno)))"
-            throw OptionsFault(FileName(path).sentence(predicate, option: "feedback"))
+            throw OptionFault(FileName(path).sentence(predicate, option: "feedback"))
         }
         close(file)
         // The path is resolved a second time, now that the file exists. Only then is it independent of the current
@@ -34,13 +35,13 @@ final class FeedbackFile: Sendable {
 
     /// Returns the path without symbolic links, because taking the list renames the file itself.
     ///
-    /// - Throws: ``OptionsFault`` when the path leads to something other than a regular file.
-    static func resolved(_ path: String) throws(OptionsFault) -> String {
+    /// - Throws: ``OptionFault`` when the path leads to something other than a regular file.
+    static func resolved(_ path: String) throws(OptionFault) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }
         var status = stat()
         guard stat(real, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
-            throw OptionsFault(FileName(path).sentence("is no regular file", option: "feedback"))
+            throw OptionFault(FileName(path).sentence("is no regular file", option: "feedback"))
         }
         return String(cString: real)
     }

@@ -2,6 +2,7 @@ internal import CFerry
 internal import Ferry
 internal import FerryBinary
 internal import FerryCore
+internal import FerryOptions
 internal import NIOCore
 
 /// One reading of the devices that are gone, behind a `ferry_t` of `ferry_feedback_open`. Any thread may use it.
@@ -31,7 +32,7 @@ final class FeedbackList: Sendable {
     private let service: FeedbackReader?
     private let descriptor: Int32
 
-    /// - Throws: ``SystemFault`` when the process has no descriptor left; ``OptionsFault`` when the file cannot be taken.
+    /// - Throws: ``SystemFault`` when the process has no descriptor left; ``OptionFault`` when the file cannot be taken.
     init(file path: String?, service: FeedbackReader?) throws {
         guard let signal = ReadySignal() else { throw SystemFault.noDescriptors }
         self.descriptor = signal.descriptor

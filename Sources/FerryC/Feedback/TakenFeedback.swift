@@ -1,6 +1,7 @@
 internal import CFerry
 internal import FerryBinary
 internal import FerryCore
+internal import FerryOptions
 internal import FerryPlatform
 
 /// The devices that were taken from a ``FeedbackFile``. One thread at a time may use it.
@@ -32,8 +33,8 @@ struct TakenFeedback: ~Copyable {
 
     /// Takes the list. If the file does not exist, the list is empty.
     ///
-    /// - Throws: ``OptionsFault`` when the file cannot be renamed.
-    init(path: String) throws(OptionsFault) {
+    /// - Throws: ``OptionFault`` when the file cannot be renamed.
+    init(path: String) throws(OptionFault) {
         let path = try FeedbackFile.resolved(path)
         for orphan in Self.orphans(of: path) {
             if let file = Self.lock(orphan) { self.files.append(file) }
@@ -45,12 +46,12 @@ struct TakenFeedback: ~Copyable {
                 if errno == EEXIST { continue }
                 guard errno != ENOENT else { return }
                 let predicate = "cannot be taken: \(String(cString: strerror(errno)))"
-                throw OptionsFault(FileName(path).sentence(predicate, option: "feedback"))
+                throw OptionFault(FileName(path).sentence(predicate, option: "feedback"))
             }
             if let file = Self.lock(name) { self.files.append(file) }
             return
         }
-        throw OptionsFault(
+        throw OptionFault(
             FileName(path).sentence("cannot be taken: \(Self.tries) earlier lists stand beside it", option: "feedback")
         )
     }
@@ -151,13 +152,10 @@ struct TakenFeedback: ~Copyable {
     /// Parses a line. A full disk may have cut the line before it, so that both look like one line. The last object in
     /// it counts.
     private static func tuple(in line: ArraySlice<UInt8>) -> FeedbackTuple? {
-        guard let start = line.lastIndex(of: UInt8(ascii: "{")) else { return nil }
-        return line[start...].withUnsafeBufferPointer { bytes in
-            guard var options = try? OptionsObject(bytes), let hex = try? options.string("token"),
-                let seconds = try? options.integer("timestamp", in: 0...Int(UInt32.max)),
-                let token = try? DeviceToken(hex: hex)
-            else { return nil }
-            return FeedbackTuple(time: Date(timeIntervalSince1970: Double(seconds)), token: token)
-        }
+        guard let start = line.lastIndex(of: UInt8(ascii: "{")), let object = JSONObject(Array(line[start...])),
+            let token = object.string("token").flatMap({ try? DeviceToken(hex: $0) }),
+            let seconds = object.integer("timestamp").flatMap({ UInt32(exactly: $0) })
+        else { return nil }
+        return FeedbackTuple(time: Date(timeIntervalSince1970: Double(seconds)), token: token)
     }
 }

@@ -1,6 +1,7 @@
 internal import CFerry
 internal import Ferry
 internal import FerryCore
+internal import FerryOptions
 
 extension Handle {
     func numbers() -> ferry_numbers {
@@ -13,13 +14,13 @@ extension Handle {
     }
 
     /// Changes the options that may change while the handle is open.
-    func set(_ text: UnsafeBufferPointer<UInt8>) throws(OptionsFault) {
-        var options = try OptionsObject(text)
-        let share = try options.number("share", in: 0...100)
+    func set(_ text: UnsafeBufferPointer<UInt8>) throws(OptionFault) {
+        var options = try OptionObject(text, of: .c)
+        let share = try options.take("share")
         try options.end()
         guard let share else { return }
-        guard let migration else { throw OptionsFault("Only the backend \"migrate\" has a share.") }
-        migration.rule.share = share
+        guard let migration else { throw OptionFault("Only the backend \"migrate\" has a share.") }
+        migration.rule.share = share.number
     }
 
     /// Returns the report as a JSON object.

@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryOptions
 internal import FerryPlatform
 
 /// The file of the option `config`: one JSON object of options, which win over those of the program.
@@ -24,15 +25,15 @@ struct ConfigFile: Sendable {
 
     /// The absolute path: the current directory may change. Symbolic links stay, because who replaces one replaces the file.
     let path: String
-    let bytes: [UInt8]
+    let options: OptionObject
     private let stamp: Stamp
 
-    /// - Throws: ``OptionsFault`` when the file cannot be read.
-    init(path: String) throws(OptionsFault) {
+    /// - Throws: ``OptionFault`` when the file cannot be read, or holds no options.
+    init(path: String) throws(OptionFault) {
         self.path = path.hasPrefix("/") ? path : "\(Self.currentDirectory)/\(path)"
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else {
-            throw OptionsFault(
+            throw OptionFault(
                 FileName(path).sentence("cannot be read: \(String(cString: strerror(errno)))", option: "config")
             )
         }
@@ -41,11 +42,11 @@ struct ConfigFile: Sendable {
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) <= Self.sizeLimit
         else {
             let predicate = "is no regular file of at most \(Self.sizeLimit >> 20) MiB"
-            throw OptionsFault(FileName(path).sentence(predicate, option: "config"))
+            throw OptionFault(FileName(path).sentence(predicate, option: "config"))
         }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
         let count = bytes.isEmpty ? 0 : read(file, &bytes, bytes.count)
-        self.bytes = Array(bytes.prefix(max(count, 0))).withoutByteOrderMark
+        self.options = try OptionObject(bytes.prefix(max(count, 0)), of: .c, file: FileName(self.path))
         self.stamp = Stamp(status)
     }
 
@@ -53,11 +54,6 @@ struct ConfigFile: Sendable {
         guard let name = getcwd(nil, 0) else { return "." }
         defer { free(name) }
         return String(cString: name)
-    }
-
-    /// Returns the options in the file. `bytes` are those of the file.
-    func options(_ bytes: UnsafeBufferPointer<UInt8>) throws(OptionsFault) -> OptionsObject {
-        try OptionsObject(bytes, of: FileName(self.path))
     }
 
     /// Whether the file was written or replaced since it was read.

@@ -1,5 +1,6 @@
 internal import Ferry
 internal import FerryCore
+internal import FerryOptions
 internal import FerryPlatform
 internal import Synchronization
 
@@ -34,25 +35,16 @@ final class ConfigWatch: Sendable {
         else { return }
         self.state.withLock { state in
             guard state.file.hasChanged else { return }
-            do throws(OptionsFault) {
+            do throws(OptionFault) {
                 let file = try ConfigFile(path: state.file.path)
-                if let share = try Self.share(in: file) { self.migration.rule.share = share }
+                var options = file.options
+                if let share = try options.take("share") { self.migration.rule.share = share.number }
                 state = State(file: file)
             } catch {
                 // Half a file, perhaps: the next look may find it whole.
                 state.fault = error.sentence
             }
         }
-    }
-
-    private static func share(in file: ConfigFile) throws(OptionsFault) -> Double? {
-        let found = file.bytes.withUnsafeBufferPointer { bytes in
-            Result { () throws(OptionsFault) in
-                var options = try file.options(bytes)
-                return try options.number("share", in: 0...100)
-            }
-        }
-        return try found.get()
     }
 
     var fault: String? { self.state.withLock { $0.fault } }

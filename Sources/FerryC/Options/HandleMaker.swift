@@ -1,11 +1,10 @@
 internal import Ferry
 internal import FerryCore
+internal import FerryOptions
 
 /// Makes a handle from the options of `ferry_open`.
 struct HandleMaker {
-    private static let most = 1...1_000_000_000
     private static let echoLimit = 65_536
-    private static let longestExit: ClosedRange<Double> = 0...3600
 
     /// What was made of the options of a backend.
     private struct Made {
@@ -26,46 +25,44 @@ struct HandleMaker {
         var queueLimit: Int?
 
         /// Takes these options.
-        init(_ options: inout OptionsObject) throws(OptionsFault) {
-            guard let backend = try options.choice("backend", BackendName.self) else {
-                throw OptionsFault(
+        init(_ options: inout OptionObject) throws(OptionFault) {
+            guard let backend = try options.take("backend").flatMap({ BackendName(rawValue: $0.text) }) else {
+                throw OptionFault(
                     "The option 'backend' is missing: \"binary\", \"http2\", \"migrate\", \"auto\", or \"echo\" for tests."
                 )
             }
             self.backend = backend
-            self.kept = try options.choice("outcomes", Mailbox.Kept.self) ?? .all
+            self.kept = try options.take("outcomes").flatMap { Mailbox.Kept(rawValue: $0.text) } ?? .all
             // Without this option there are none: a program that reads no events would never have to wait.
-            self.events = backend == .echo ? 0 : try options.integer("events", in: 0...1_000_000) ?? 0
+            self.events = backend == .echo ? 0 : try options.take("events")?.count ?? 0
             self.settings = Handle.Settings()
-            self.settings.waits = try options.bool("wait") ?? false
-            self.settings.exitLimit =
-                try options.number("atExit", in: HandleMaker.longestExit).map { .seconds($0) } ?? .zero
-            self.shared = try options.string("shared")
-            self.feedback = try options.string("feedback")
-            self.queueLimit = try options.integer("queueLimit", in: HandleMaker.most)
+            self.settings.waits = try options.take("wait")?.isOn ?? false
+            self.settings.exitLimit = try options.take("atExit").map { .seconds($0.number) } ?? .zero
+            self.shared = try options.take("shared")?.text
+            self.feedback = try options.take("feedback")?.text
+            self.queueLimit = try options.take("queueLimit")?.count
             // These are for `ferry_feedback_open`, which takes the same options.
             options.remove(["feedbackHost", "feedbackPort"])
             guard self.shared == nil || self.events == 0 else {
-                throw OptionsFault("The option 'events' does not go with 'shared': events belong to the provider.")
+                throw OptionFault("The option 'events' does not go with 'shared': events belong to the provider.")
             }
         }
     }
 
-    /// - Throws: ``OptionsFault``, ``SystemFault``, and what the providers throw.
+    /// - Throws: ``OptionFault``, ``SystemFault``, and what the providers throw.
     static func make(
         _ text: UnsafeBufferPointer<UInt8>,
         on threads: () throws -> ProcessThreads
     ) throws -> Handle {
-        try ResolvedOptions.with(text) { options, file, own in
-            let frame = try Frame(&options)
-            ExitDrain.note(frame.settings.exitLimit)
-            guard let name = frame.shared else { return try self.own(&options, frame, file, on: threads) }
-            return try self.shared(name, own, &options, frame, file, on: threads)
-        }
+        var call = try ResolvedOptions(text)
+        let frame = try Frame(&call.options)
+        ExitDrain.note(frame.settings.exitLimit)
+        guard let name = frame.shared else { return try self.own(&call.options, frame, call.file, on: threads) }
+        return try self.shared(name, call.own, &call.options, frame, call.file, on: threads)
     }
 
     private static func own(
-        _ options: inout OptionsObject,
+        _ options: inout OptionObject,
         _ frame: Frame,
         _ file: ConfigFile?,
         on threads: () throws -> ProcessThreads
@@ -93,9 +90,9 @@ struct HandleMaker {
         )
     }
 
-    private static func require(_ own: String, of provider: SharedProvider?) throws(OptionsFault) {
+    private static func require(_ own: String, of provider: SharedProvider?) throws(OptionFault) {
         guard let provider, provider.options != own else { return }
-        throw OptionsFault("The provider that is shared under this name has other options.")
+        throw OptionFault("The provider that is shared under this name has other options.")
     }
 
     /// Makes a handle of the shared provider with a name, which is made first if there is none.
@@ -104,13 +101,14 @@ struct HandleMaker {
     private static func shared(
         _ name: String,
         _ own: String,
-        _ options: inout OptionsObject,
+        _ options: inout OptionObject,
         _ frame: Frame,
         _ file: ConfigFile?,
         on threads: () throws -> ProcessThreads
     ) throws -> Handle {
-        let merged = options.text(without: OptionGroups.ofOneHandle)
-        let share = try options.peekNumber("share", in: 0...100)
+        let merged = options.text(without: ProviderOption.ofOneHandle)
+        var copy = options
+        let share = try copy.take("share")?.number
         var limit = frame.queueLimit ?? Self.echoLimit
         // Whoever opens after a change of the file gets a provider of the new options, beside that of earlier handles.
         let (first, version, key) = LibraryState.shared.withLock { $0.sharedProvider(name, merged) }
@@ -138,7 +136,7 @@ struct HandleMaker {
             try Self.require(own, of: provider)
         }
         guard let provider else {
-            throw OptionsFault("There are \(SharedProvider.limit) shared providers, and no more are possible.")
+            throw OptionFault("There are \(SharedProvider.limit) shared providers, and no more are possible.")
         }
         provider.note(frame.settings.exitLimit)
         if let share, let migration = provider.migration, migration.rule.share != share { migration.rule.share = share }
@@ -161,7 +159,7 @@ struct HandleMaker {
     ///
     /// - Parameter sink: returns the receiver of outcomes and the provider's queue limit, for the limit of the options.
     private static func backend(
-        _ options: inout OptionsObject,
+        _ options: inout OptionObject,
         _ frame: Frame,
         _ file: ConfigFile?,
         on threads: () throws -> ProcessThreads,
@@ -206,16 +204,16 @@ struct HandleMaker {
                 goneDevices: gone
             )
         case .auto:
-            throw OptionsFault("The backend \"auto\" needs the option 'host': Apple's, or that of a gateway.")
+            throw OptionFault("The backend \"auto\" needs the option 'host': Apple's, or that of a gateway.")
         }
     }
 
     private static func migration(
-        _ options: inout OptionsObject,
+        _ options: inout OptionObject,
         on threads: ProcessThreads
     ) throws -> MigratingConfiguration {
         guard var binary = try options.object("binary"), var http2 = try options.object("http2") else {
-            throw OptionsFault("The backend \"migrate\" needs the options 'binary' and 'http2', an object each.")
+            throw OptionFault("The backend \"migrate\" needs the options 'binary' and 'http2', an object each.")
         }
         var configuration = MigratingConfiguration(
             binary: try binary.binaryConfiguration(on: threads, outcomes: .discard),
@@ -224,17 +222,17 @@ struct HandleMaker {
         )
         try binary.end()
         try http2.end()
-        configuration.options.rule.share = try options.number("share", in: 0...100) ?? 0
-        if try options.bool("fallback") == true {
+        configuration.options.rule.share = try options.take("share")?.number ?? 0
+        if try options.take("fallback")?.isOn == true {
             var fallback = MigrationOptions.Fallback()
-            if let time = try options.seconds("downAfter") { fallback.downAfter = time }
-            if let includes = try options.bool("includesUnknown") { fallback.includesUnknown = includes }
+            if let time = try options.take("downAfter") { fallback.downAfter = time.time }
+            if let includes = try options.take("includesUnknown") { fallback.includesUnknown = includes.isOn }
             configuration.options.fallback = fallback
         }
-        if let deadline = try options.seconds("deadline") { configuration.options.deadline = deadline }
-        configuration.loopCount = try options.integer("loops", in: 1...64) ?? 1
+        if let deadline = try options.take("deadline") { configuration.options.deadline = deadline.time }
+        configuration.loopCount = try options.take("loops")?.count ?? 1
         configuration.eventLoopGroup = threads.loops
-        configuration.logger = OptionsObject.silent
+        configuration.logger = OptionObject.silent
         return configuration
     }
 }

@@ -1,35 +1,46 @@
 internal import Ferry
 internal import FerryCore
+internal import FerryOptions
 
 /// The options of a call after the file of `config` was put over them.
-///
-/// Their texts belong to the caller and to `file`: use them inside ``with(_:_:)`` only.
-enum ResolvedOptions {
-    /// Calls `body` with the options of a call, their configuration file if they name one, and the options of the call alone as a
-    /// text, without those that belong to a handle.
-    ///
-    /// - Throws: ``OptionsFault``, and what `body` throws.
-    static func with<Result>(
-        _ text: UnsafeBufferPointer<UInt8>,
-        isFeedback: Bool = false,
-        _ body: (inout OptionsObject, ConfigFile?, _ own: String) throws -> Result
-    ) throws -> Result {
-        var options = try OptionsObject(text)
-        let own = options.text(without: OptionGroups.ofOneHandle)
-        let path = try options.string("config")
-        try options.resolveServer(isFeedback: isFeedback)
-        guard let path else { return try body(&options, nil, own) }
+struct ResolvedOptions {
+    var options: OptionObject
+    /// The file of `config`, if the call names one.
+    var file: ConfigFile?
+    /// The options of the call alone as a text, without those that belong to a handle.
+    var own: String
+
+    /// - Throws: ``OptionFault``.
+    init(_ text: UnsafeBufferPointer<UInt8>, isFeedback: Bool = false) throws(OptionFault) {
+        self.options = try OptionObject(text, of: .c)
+        self.own = self.options.text(without: ProviderOption.ofOneHandle)
+        let path = try self.options.take("config")?.text
+        self.options.resolveServer(isFeedback: isFeedback)
+        guard let path else { return }
         let file = try ConfigFile(path: path)
-        return try file.bytes.withUnsafeBufferPointer { bytes in
-            var merged = try options.replaced(by: file.options(bytes))
-            // The host may stand in the file alone.
-            try merged.resolveServer()
-            return try body(&merged, file, own)
-        }
+        self.file = file
+        self.options = try self.options.replaced(by: file.options)
+        // The host may stand in the file alone.
+        self.options.resolveServer()
     }
 }
 
-extension OptionsObject {
+extension ProviderOption {
+    /// The names of those that handles of one shared provider may have different.
+    static var ofOneHandle: Set<String> { self.names(in: .c) { $0.isOfOneHandle } }
+
+    /// The names of those that go with a server.
+    fileprivate static var ofServer: Set<String> { self.names(.namesServer, .ofServer) }
+
+    fileprivate static func names(_ replacements: Replacement...) -> Set<String> {
+        self.names(in: .c) { replacements.contains($0.replacement) }
+    }
+
+    /// The names of those that belong to an owner and to no other.
+    fileprivate static func names(of owner: Owner) -> Set<String> { self.names(in: .c) { $0.owners == [owner] } }
+}
+
+extension OptionObject {
     /// The backend, if the option names one.
     private var backend: BackendName? { self.peek("backend").flatMap { BackendName(rawValue: $0) } }
 
@@ -37,24 +48,21 @@ extension OptionsObject {
     /// a host it stays.
     ///
     /// - Parameter isFeedback: whether a host and port beside `auto` name a feedback service. They then get names of their own.
-    mutating func resolveServer(isFeedback: Bool = false) throws(OptionsFault) {
+    mutating func resolveServer(isFeedback: Bool = false) {
         let apple = self.peek("host").flatMap { AppleHost($0) }
         if isFeedback, self.backend == .auto, apple == nil, !self.has("feedbackHost"), !self.has("feedbackPort") {
-            self.copy("host", as: "feedbackHost")
-            self.rename("port", to: "feedbackPort")
+            self.set("feedbackHost", self.members["host"])
+            self.set("feedbackPort", self.members["port"])
+            self.remove(["port"])
         }
         guard self.backend == .auto, self.has("host") else { return }
         guard let apple else {
-            try self.set(#"{"backend":"binary"}"#)
-            return self.remove(OptionGroups.ofHTTP2)
+            self.set("backend", .text("binary"))
+            return self.remove(ProviderOption.names(of: .http2))
         }
-        self.remove(OptionGroups.server.all.union(OptionGroups.ofBinary))
-        try self.set(#"{"backend":"http2"}"#)
-        if apple.environment == .production {
-            try self.set(#"{"production":true}"#)
-        } else {
-            try self.set(#"{"production":false}"#)
-        }
+        self.remove(ProviderOption.ofServer.union(ProviderOption.names(of: .binary)))
+        self.set("backend", .text("http2"))
+        self.set("production", .boolean(apple.environment == .production))
     }
 
     /// Returns these options with those of `file` in their place.
@@ -62,54 +70,47 @@ extension OptionsObject {
     /// What the program reads stays as it says, because it would wait for ever for what does not come. If the file names another
     /// backend, options that it does not know are left out. If that is a migration, these options become
     /// defaults of its sides.
-    func replaced(by file: OptionsObject) throws(OptionsFault) -> OptionsObject {
+    func replaced(by file: OptionObject) throws(OptionFault) -> OptionObject {
         var own = self
         var file = file
-        try file.resolveServer()
-        file.remove(OptionGroups.ofReading.filter { own.has($0) })
+        file.resolveServer()
+        file.remove(ProviderOption.names(.never).filter { own.has($0) })
         guard let before = self.backend, let after = file.backend, before != after else {
             return own.overlaid(with: file)
         }
         switch after {
         case .migrate:
-            var merged = OptionsObject(prefix: "")
-            for name in OptionGroups.ofHandle.union(OptionGroups.ofMigration) where own.has(name) {
-                merged.copy(name, from: own)
-            }
-            for (side, name) in [(BackendName.binary, "binary"), (.http2, "http2")] {
-                let given = try file.object(name)
-                merged.set(
-                    name,
-                    own.defaults(of: side, isServerOfSide: before == side, prefix: "\(name).").overlaid(with: given)
+            for side in [ProviderOption.Owner.binary, .http2] {
+                let names = ProviderOption.names(in: .c) { $0.owners.contains(side) && !$0.owners.contains(.migration) }
+                var defaults = OptionObject(
+                    own.members.filter { names.contains($0.key) },
+                    of: .c,
+                    at: "\(side.rawValue)."
                 )
+                if before.rawValue != side.rawValue { defaults.remove(ProviderOption.ofServer) }
+                let given = try file.object(side.rawValue)
+                own.set(side.rawValue, object: defaults.overlaid(with: given))
             }
-            return merged.overlaid(with: file)
-        case .binary: own.remove(OptionGroups.server.all.union(OptionGroups.ofHTTP2))
-        case .http2: own.remove(OptionGroups.server.all.union(OptionGroups.ofBinary))
-        case .echo: own.remove(own.names.subtracting(OptionGroups.ofHandle))
+            own.keep(ProviderOption.names(in: .c) { !$0.owners.isDisjoint(with: [.handle, .migration]) })
+        case .binary: own.remove(ProviderOption.ofServer.union(ProviderOption.names(of: .http2)))
+        case .http2: own.remove(ProviderOption.ofServer.union(ProviderOption.names(of: .binary)))
+        case .echo: own.keep(ProviderOption.names(of: .handle))
         case .auto: break
         }
         return own.overlaid(with: file)
     }
 
-    /// Returns the options of a migration's side that stand in these.
-    private func defaults(of side: BackendName, isServerOfSide: Bool, prefix: String) -> OptionsObject {
-        var defaults = OptionsObject(prefix: prefix)
-        let names = OptionGroups.ofBoth.union(side == .binary ? OptionGroups.ofBinary : OptionGroups.ofHTTP2)
-        for name in names.subtracting(OptionGroups.ofMigration) where self.has(name) { defaults.copy(name, from: self) }
-        if !isServerOfSide { defaults.remove(OptionGroups.server.all) }
-        return defaults
-    }
-
     /// Returns these options, and in their place those of `other`. A server or credentials of `other` replace these altogether.
-    private func overlaid(with other: OptionsObject?) -> OptionsObject {
+    private func overlaid(with other: OptionObject?) -> OptionObject {
         guard let other else { return self }
         var result = self
-        for group in [OptionGroups.server, OptionGroups.credentials]
-        where group.naming.contains(where: { other.has($0) }) {
-            result.remove(group.all)
+        let groups: [(ProviderOption.Replacement, ProviderOption.Replacement)] = [
+            (.namesServer, .ofServer), (.namesCredentials, .ofCredentials),
+        ]
+        for (names, of) in groups where ProviderOption.names(names).contains(where: other.has) {
+            result.remove(ProviderOption.names(names, of))
         }
-        result.replaceValues(by: other)
+        result.replaceMembers(by: other)
         return result
     }
 }

@@ -38,7 +38,8 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
     @Option(help: ArgumentHelp("The path of the URL.", valueName: "path"))
     var path = "/"
 
-    @OptionGroup(title: "The certificate of the URL's host") var identity: ReceiverIdentityOptions
+    @OptionGroup(title: "The certificate of the URL's host")
+    var identity: OptionArguments<ServerIdentitySection>
 
     @Flag(help: "No TLS: a proxy in front has it.")
     var plain = false
@@ -270,25 +271,5 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
             )
         }
         return secrets
-    }
-}
-
-/// Options for the certificate of a receiver.
-struct ReceiverIdentityOptions: ParsableArguments, IdentityOptions {
-    @Option(help: ArgumentHelp("The certificate with its chain, in PEM or DER form.", valueName: "file"))
-    var cert: String?
-
-    @Option(help: ArgumentHelp("Its private key; without it, the key stands in the file of --cert.", valueName: "file"))
-    var key: String?
-
-    @Option(help: ArgumentHelp("The certificate and key in one PKCS#12 file.", valueName: "file"))
-    var p12: String?
-
-    @Option(help: ArgumentHelp("A file whose first line opens --key or --p12.", valueName: "file"))
-    var passphraseFile: String?
-
-    func validate() throws {
-        try self.validateFiles()
-        try self.validatePassphrase()
     }
 }

@@ -109,8 +109,9 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         if self.target == .gateway || self.bare, self.connections != nil || self.loops != nil {
             throw ValidationError("--connections and --loops are options of binary and http2, and not of --bare.")
         }
-        try ConnectionOptionGroup.loopCounts.require(self.connections, "--connections")
-        try ConnectionOptionGroup.loopCounts.require(self.loops, "--loops")
+        for (name, count) in [("--connections", self.connections), ("--loops", self.loops)] {
+            if let count, !(1...64 ~= count) { throw ValidationError("\(name) takes 1 to 64.") }
+        }
         let loops = self.provider.loops
         guard loops <= self.provider.connections else {
             throw ValidationError("--loops \(loops) needs as many connections: give --connections \(loops).")

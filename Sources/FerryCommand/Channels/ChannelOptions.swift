@@ -31,18 +31,8 @@ struct ChannelOptions: ParsableArguments {
 
     func validate() throws {
         try self.server.validate(for: "send")
-        if self.token.areGiven, self.credentials.areGiven {
-            throw ValidationError(
-                "\(self.token.given.first ?? "--p8") excludes --cert and --p12: APNs takes a provider token or a certificate."
-            )
-        }
-        try self.token.validateIdentifiers()
-        guard self.token.areGiven || self.credentials.areGiven else {
-            throw ValidationError(
-                "APNs wants credentials: give --p8, --key-id and --team-id, or --provider-token-file, or --cert and --key, "
-                    + "or --p12."
-            )
-        }
+        try self.token.validate(hasCertificate: self.credentials.areGiven, for: "APNs")
+        try self.token.require(hasCertificate: self.credentials.areGiven, for: "APNs")
         try self.credentials.validatePassphrase()
         try self.connectTimeout.validate("--connect-timeout")
         try self.timeout.validate("--timeout")
@@ -107,7 +97,7 @@ struct ChannelOptions: ParsableArguments {
         var configuration = ChannelManagerConfiguration(
             production: !self.server.sandbox,
             bundleID: self.topic,
-            credentials: try self.managerCredentials()
+            credentials: try self.token.credentials(or: self.credentials)
         )
         if let to = self.server.to {
             configuration.host = to.host
@@ -117,19 +107,11 @@ struct ChannelOptions: ParsableArguments {
         if let roots = try self.server.trustRoots() { configuration.trustRoots = roots }
         configuration.serverName = self.server.serverName
         configuration.tlsVersions = self.server.tlsVersions(upTo: .tls13)
-        configuration.tlsProfile = self.server.tlsProfile.profile
+        configuration.tlsProfile = self.server.tlsProfile
         configuration.proxy = try self.proxy.httpProxy()
         configuration.connectTimeout = self.connectTimeout.duration
         configuration.deadline = self.timeout.duration
         return configuration
-    }
-
-    private func managerCredentials() throws -> HTTP2Configuration.Credentials {
-        if let source = try self.token.source() { return .token(source) }
-        guard let identity = try self.credentials.identity()?.usedWhenExpired() else {
-            throw CommandFailure.usage("There are no credentials.")
-        }
-        return .certificate(identity)
     }
 
     private func failure(_ error: ChannelManagerError) -> CommandFailure {

@@ -1,27 +1,42 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryOptions
 internal import FerryTerminal
 
-/// Options for a certificate and its key, of a provider or of a server.
-protocol IdentityOptions {
-    /// The value of `--cert`.
-    var cert: String? { get }
-    /// The value of `--key`.
-    var key: String? { get }
-    /// The value of `--p12`.
-    var p12: String? { get }
-    /// The value of `--passphrase-file`.
-    var passphraseFile: String? { get }
+/// Options for a certificate and its key: the rows of ``ProviderOption/credentials``.
+protocol IdentitySection: OptionSection {}
+
+/// Options for the provider's certificate and key.
+enum CredentialSection: IdentitySection {
+    static let arguments = OptionArgument.of(ProviderOption.credentials)
+
+    static func validate(_ credentials: CredentialOptions) throws { try credentials.validateFiles() }
 }
 
-extension IdentityOptions {
+typealias CredentialOptions = OptionArguments<CredentialSection>
+
+/// Options for the certificate and key of a server. No configuration can name others.
+enum ServerIdentitySection: IdentitySection {
+    static let arguments = OptionArgument.of(ProviderOption.credentials)
+
+    static func validate(_ identity: OptionArguments<Self>) throws {
+        try identity.validateFiles()
+        try identity.validatePassphrase()
+    }
+}
+
+extension OptionArguments where Section: IdentitySection {
+    private var cert: String? { self.text("cert") }
+    private var p12: String? { self.text("p12") }
+    var passphraseFile: String? { self.text("passphrase-file") }
+
     /// Whether a certificate is named.
     var areGiven: Bool { self.cert != nil || self.p12 != nil }
 
     /// Checks that the options fit together.
     func validateFiles() throws {
         if self.cert != nil, self.p12 != nil { throw ValidationError("--cert and --p12 exclude each other.") }
-        if self.key != nil, self.cert == nil { throw ValidationError("--key needs --cert.") }
+        if self.isGiven("key"), self.cert == nil { throw ValidationError("--key needs --cert.") }
     }
 
     /// Checks that a passphrase option comes with a file to open, if no configuration can name such a file.
@@ -37,7 +52,7 @@ extension IdentityOptions {
         let passphrase = try self.passphrase()
         if let p12 { return IdentitySource(files: .archive(.file(p12)), passphrase: passphrase) }
         return self.cert.map { cert in
-            let key = self.key.map { CredentialMaterial.file($0) }
+            let key = self.text("key").map { CredentialMaterial.file($0) }
             return IdentitySource(files: .pair(certificate: .file(cert), key: key), passphrase: passphrase)
         }
     }

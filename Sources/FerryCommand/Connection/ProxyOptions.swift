@@ -1,37 +1,41 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryOptions
 internal import FerryTerminal
 
 /// Options for the HTTP proxy of all connections.
-struct ProxyOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("An HTTP proxy that connections go through, by CONNECT.", valueName: "host:port"))
-    var proxy: Endpoint?
+typealias ProxyOptions = OptionArguments<ProxySection>
 
-    @Option(help: ArgumentHelp("Who you are at the proxy, by Basic authentication.", valueName: "name"))
-    var proxyUser: String?
+enum ProxySection: OptionSection {
+    static let arguments = OptionArgument.of(ProviderOption.proxy)
 
-    @Option(help: ArgumentHelp("A file whose first line is the password for the proxy.", valueName: "file"))
-    var proxyPasswordFile: String?
-
-    func validate() throws {
-        if self.proxy != nil, self.proxy?.port == nil { throw ValidationError("--proxy takes HOST:PORT.") }
-        if self.proxy == nil, self.proxyUser != nil || self.proxyPasswordFile != nil {
+    static func validate(_ proxy: ProxyOptions) throws {
+        let (hasUser, hasPassword) = (proxy.isGiven("proxy-user"), proxy.isGiven("proxy-password-file"))
+        if let address = proxy.endpoint("proxy"), address.port == nil {
+            throw ValidationError("--proxy takes HOST:PORT.")
+        }
+        if !proxy.isGiven("proxy"), hasUser || hasPassword {
             throw ValidationError("--proxy-user and --proxy-password-file need --proxy.")
         }
-        if self.proxyUser == nil, self.proxyPasswordFile != nil {
-            throw ValidationError("--proxy-password-file needs --proxy-user.")
-        }
+        if hasPassword, !hasUser { throw ValidationError("--proxy-password-file needs --proxy-user.") }
     }
+}
 
+extension OptionArguments where Section == ProxySection {
     /// Reads the password, and returns the proxy. Nil if no proxy was named.
     func httpProxy() throws(CommandFailure) -> HTTPProxy? {
-        guard let proxy, let port = proxy.port else { return nil }
-        return HTTPProxy(host: proxy.host, port: port, userName: self.proxyUser, password: try self.password())
+        guard let proxy = self.endpoint("proxy"), let port = proxy.port else { return nil }
+        return HTTPProxy(
+            host: proxy.host,
+            port: port,
+            userName: self.text("proxy-user"),
+            password: try self.password()
+        )
     }
 
     private func password() throws(CommandFailure) -> String? {
-        guard let proxyPasswordFile else { return nil }
-        let file = OptionFile("--proxy-password-file", proxyPasswordFile)
+        guard let path = self.text("proxy-password-file") else { return nil }
+        let file = OptionFile("--proxy-password-file", path)
         let password = try file.firstLine()
         file.warnIfOpen(holding: "a password")
         return password

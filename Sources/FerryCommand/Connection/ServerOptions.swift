@@ -1,63 +1,63 @@
 internal import ArgumentParser
 internal import Ferry
 internal import FerryOpenSSL
+internal import FerryOptions
 internal import FerryTerminal
 
-/// Options for the server, and for the authorities that may sign its certificate.
-struct ServerOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "The server without https://, its port 1 to 65535; an IPv6 address in brackets.",
-            valueName: "host:port"
-        )
-    )
-    var to: Endpoint?
+/// Options for the certificate of a server: `ca`, `serverName`, `tlsProfile`, or some of them.
+protocol TLSSection: OptionSection {}
 
-    @Flag(help: "Use Apple's server for production. It speaks HTTP/2; Apple switched the others off in 2021.")
-    var production = false
-
-    @Flag(help: "Use Apple's server for development. It speaks HTTP/2; Apple switched the others off in 2021.")
-    var sandbox = false
-
-    @Option(help: ArgumentHelp("Who may vouch for the server, in PEM form, if not the system's.", valueName: "file"))
-    var ca: String?
-
-    @Option(help: ArgumentHelp("The name the server's certificate must be for, if not its host.", valueName: "name"))
-    var serverName: String?
-
-    @Option(help: "The highest TLS version: 1.2 or 1.3. (default: 1.2; 1.3 for HTTP/2)")
-    var tlsMax: TLSMaximum?
-
-    @Option(help: TLSProfileOption.help)
-    var tlsProfile = TLSProfileOption.modern
-
-    /// The given options, of those that replace options of a configuration.
-    var given: Set<String> {
-        let options: [(String, Bool)] = [
-            ("--to", self.to != nil), ("--production", self.production), ("--sandbox", self.sandbox),
-            ("--ca", self.ca != nil),
-        ]
-        return Set(options.lazy.filter(\.1).map(\.0))
+extension TLSSection {
+    static func validate(_ server: OptionArguments<Self>) throws {
+        try HostName.require(server.serverName, "--server-name")
     }
+}
+
+extension OptionArguments where Section: TLSSection {
+    var serverName: String? { self.text("server-name") }
+    var tlsProfile: TLSProfile { self.text("tls-profile") == "legacy" ? .legacy : .modern }
+
+    /// Reads the authorities of --ca. Returns nil without the option.
+    ///
+    /// - Throws: ``CommandFailure`` with status 2 when its file cannot be read.
+    func trustRoots() throws(CommandFailure) -> TrustRoots? {
+        guard let ca = self.text("ca") else { return nil }
+        return try .ofOption("--ca", ca)
+    }
+}
+
+/// Options for the server, and for the authorities that may sign its certificate.
+typealias ServerOptions = OptionArguments<ServerSection>
+
+enum ServerSection: TLSSection {
+    static let arguments = OptionArgument.of(ProviderOption.server)
+
+    static func validate(_ server: ServerOptions) throws {
+        if server.production, server.sandbox { throw ValidationError("--production and --sandbox exclude each other.") }
+        if server.to != nil, server.production || server.sandbox {
+            throw ValidationError("--to excludes --production and --sandbox.")
+        }
+        try HostName.require(server.serverName, "--server-name")
+    }
+}
+
+extension OptionArguments where Section == ServerSection {
+    var to: Endpoint? { self.endpoint("to") }
+    var production: Bool { self.isGiven("production") }
+    var sandbox: Bool { self.isGiven("sandbox") }
 
     /// Whether an option names a server.
     var namesServer: Bool { self.to != nil || self.production || self.sandbox }
 
-    func validate() throws {
-        if self.production, self.sandbox { throw ValidationError("--production and --sandbox exclude each other.") }
-        if self.to != nil, self.production || self.sandbox {
-            throw ValidationError("--to excludes --production and --sandbox.")
-        }
-        try HostName.require(self.serverName, "--server-name")
-    }
-
     /// Checks that a server is named.
     ///
-    /// - Parameter purpose: the purpose in one word, "send" or "read".
-    func validate(for purpose: String) throws {
-        guard self.namesServer else {
-            throw ValidationError("Say where to \(purpose): --to HOST:PORT, --production or --sandbox.")
-        }
+    /// - Parameters:
+    ///   - purpose: the purpose in one word, "send" or "read".
+    ///   - file: a configuration that may name it instead.
+    func validate(for purpose: String, or file: NodeAPNSettings? = nil) throws {
+        guard !self.namesServer, file?.namesServer != true else { return }
+        let last = file == nil ? " or --sandbox" : ", --sandbox, or address or production in --config"
+        throw ValidationError("Say where to \(purpose): --to HOST:PORT, --production\(last).")
     }
 
     /// Whether Apple's server for development is meant. The options of the command line replace those of a configuration.
@@ -65,17 +65,9 @@ struct ServerOptions: ParsableArguments {
         self.sandbox || !self.production && file.production == false
     }
 
-    /// Reads the authorities of --ca. Returns nil without the option.
-    ///
-    /// - Throws: ``CommandFailure`` with status 2 when its file cannot be read.
-    func trustRoots() throws(CommandFailure) -> TrustRoots? {
-        guard let ca else { return nil }
-        return try .ofOption("--ca", ca)
-    }
-
     /// - Parameter maximum: the highest version, unless an option sets another.
     func tlsVersions(upTo maximum: TLSVersion) -> ClosedRange<TLSVersion> {
-        .tls12...(self.tlsMax?.version ?? maximum)
+        .tls12...(self.text("tls-max").flatMap { TLSMaximum(rawValue: $0)?.version } ?? maximum)
     }
 }
 

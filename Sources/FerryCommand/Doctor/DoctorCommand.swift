@@ -41,6 +41,10 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
         var environment: CertificateSummary.Environment { self == .sandbox ? .sandbox : .production }
     }
 
+    enum Section: TLSSection {
+        static let arguments = OptionArgument.named("ca", "serverName", "tlsProfile")
+    }
+
     @Argument(
         help: ArgumentHelp(
             "The server; an IPv6 address in brackets. Or the URL of a receiver of App Store Server Notifications.",
@@ -60,14 +64,8 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
     )
     var config: String?
 
-    @Option(help: ArgumentHelp("Who may vouch for the server, in PEM form, if not the system's.", valueName: "file"))
-    var ca: String?
-
-    @Option(help: ArgumentHelp("The name the server's certificate must be for, if not its host.", valueName: "name"))
-    var serverName: String?
-
-    @Option(help: TLSProfileOption.help)
-    var tlsProfile = TLSProfileOption.modern
+    @OptionGroup
+    var server: OptionArguments<Section>
 
     @Flag(
         name: .customLong("http2"),
@@ -97,7 +95,6 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
     var json = false
 
     func validate() throws {
-        try HostName.require(self.serverName, "--server-name")
         try self.timeout.validate("--timeout")
         if case .receiver(let url) = self.target { return try self.validateReceiver(url) }
         // The file may supply the missing options, so they are checked once it was read.
@@ -121,7 +118,7 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
         if !hasCertificate, self.environment != nil {
             throw ValidationError("--environment needs --cert or --p12.")
         }
-        if host == nil, self.ca != nil || self.serverName != nil || self.http2 {
+        if host == nil, self.server.isGiven("ca") || self.server.serverName != nil || self.http2 {
             throw ValidationError("--ca, --server-name and --http2 need HOST:PORT.")
         }
     }
@@ -142,8 +139,7 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
     /// Reads the file of --config. Takes ``host`` from it, unless the command line names one.
     private mutating func readConfiguration() throws -> NodeAPNSettings {
         guard let config else { return NodeAPNSettings() }
-        let given = self.credentials.given.union(self.host == nil ? [] : ["HOST:PORT"])
-            .union(self.ca == nil ? [] : ["--ca"])
+        let given = Set(self.credentials.given + self.server.given + (self.host == nil ? [] : ["HOST:PORT"]))
         let file = try NodeAPNFile.read(config, for: .doctor, commandLine: given)
         self.host = self.host ?? file.endpoint
         try self.validate(host: self.host, hasCertificate: self.credentials.areGiven || file.hasIdentity)
@@ -156,12 +152,12 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
         examination.passphraseFile = self.credentials.passphraseFile
         examination.tokenKey = self.token.p8.map { .init(path: $0, keyID: self.token.keyID, teamID: self.token.teamID) }
         examination.environment = self.environment?.environment
-        examination.profile = self.tlsProfile.profile
+        examination.profile = self.server.tlsProfile
         if let host {
             examination.host = host
-            examination.serverName = self.serverName
+            examination.serverName = self.server.serverName
             examination.needsHTTP2 = self.http2
-            examination.trustRoots = try self.trustRoots() ?? file.trustRoots() ?? .system
+            examination.trustRoots = try self.server.trustRoots() ?? file.trustRoots() ?? .system
         }
         try await self.print(examination.report)
     }
@@ -178,24 +174,16 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
         if report.status != .success { throw report.status }
     }
 
-    private func trustRoots() throws(CommandFailure) -> TrustRoots? {
-        guard let ca else { return nil }
-        return try .ofOption("--ca", ca)
-    }
-
     // MARK: A receiver
 
     /// - Throws: `ValidationError` for a text that is no URL, or for an option that does not fit one.
     private func validateReceiver(_ url: Result<HTTPURL, HTTPURL.Fault>) throws {
         if case .failure(let fault) = url { throw ValidationError(fault.description) }
-        let options: [(String, Bool)] = [
-            ("--config", self.config != nil), ("--server-name", self.serverName != nil),
-            ("--tls-profile", self.tlsProfile != .modern), ("--http2", self.http2),
-            ("--cert", self.credentials.cert != nil), ("--key", self.credentials.key != nil),
-            ("--p12", self.credentials.p12 != nil), ("--passphrase-file", self.credentials.passphraseFile != nil),
-            ("--environment", self.environment != nil),
-        ]
-        let given = options.filter(\.1).map(\.0) + self.token.given
+        let fitting = ["--ca"] + (self.server.text("tls-profile") == "modern" ? ["--tls-profile"] : [])
+        let own = [
+            ("--config", self.config != nil), ("--http2", self.http2), ("--environment", self.environment != nil),
+        ].filter(\.1).map(\.0)
+        let given = own + self.server.given.filter { !fitting.contains($0) } + self.credentials.given + self.token.given
         guard given.isEmpty else {
             throw ValidationError(
                 "\(given.listed) \(given.count == 1 ? "does" : "do") not fit a URL; --ca, --timeout and --json do."
@@ -204,7 +192,7 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
     }
 
     private func examine(_ url: HTTPURL) async throws {
-        let authorities = try self.trustRoots()
+        let authorities = try self.server.trustRoots()
         try await self.print(ReceiverExamination(url, authorities: authorities, limit: self.timeout.duration).report)
     }
 }

@@ -129,9 +129,7 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
     var socketCount: Int { 1 }
 
     private func configuration() throws -> FeedbackConfiguration {
-        let file =
-            try self.config.map { try NodeAPNFile.read($0, for: .feedback, commandLine: self.given) }
-            ?? NodeAPNSettings()
+        let file = try NodeAPNFile.read(self.config, for: .feedback, commandLine: self.given)
         if self.config != nil { try self.validate(with: file) }
         var configuration = FeedbackConfiguration(
             host: self.server.to?.host ?? file.host ?? self.appleService(file),
@@ -143,7 +141,7 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
         configuration.rejectUnauthorized = file.rejectUnauthorized ?? configuration.rejectUnauthorized
         configuration.serverName = self.server.serverName
         configuration.tlsVersions = self.server.tlsVersions(upTo: .tls12)
-        configuration.tlsProfile = self.server.tlsProfile.profile
+        configuration.tlsProfile = self.server.tlsProfile
         configuration.connectTimeout = self.connectTimeout.duration
         configuration.idleTimeout = self.idleTimeout.duration
         configuration.sweepTimeout = self.sweepTimeout.duration
@@ -153,11 +151,7 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
 
     /// Checks that need the options of the file.
     private func validate(with file: NodeAPNSettings) throws {
-        guard self.server.namesServer || file.namesServer else {
-            throw ValidationError(
-                "Say where to read: --to HOST:PORT, --production, --sandbox, or address or production in --config."
-            )
-        }
+        try self.server.validate(for: "read", or: file)
         try self.requireService(self.server.to?.host ?? file.host ?? self.appleService(file))
         if !file.hasIdentity { try self.credentials.validatePassphrase() }
     }
@@ -178,6 +172,6 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
 
     /// The options of the command line that replace those of the file.
     private var given: Set<String> {
-        self.server.given.union(self.credentials.given).union(self.every == nil ? [] : ["--every"])
+        Set(self.server.given + self.credentials.given + (self.every == nil ? [] : ["--every"]))
     }
 }

@@ -3,6 +3,7 @@ internal import Ferry
 internal import FerryCore
 internal import FerryForwarding
 internal import FerryGateway
+internal import FerryOptions
 internal import FerryPlatform
 internal import FerryTerminal
 
@@ -133,18 +134,15 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             let line = bytes.prefix(fault.offset).count { $0 == UInt8(ascii: "\n") } + 1
             throw CommandFailure.usage("\(self.config):\(line): \(fault)")
         }
-        if let member = bytes.withUnsafeBufferPointer({ MemberTwice.find(in: $0) }) {
-            throw CommandFailure.usage("\(self.config): '\(member)' stands twice")
+        let file: GatewayFile
+        do throws(OptionFault) {
+            file = try GatewayFile(bytes)
+        } catch {
+            throw CommandFailure.usage(error.sentence)
         }
-        do {
-            try GatewayMembers.check(JSONDecoder().decode(GatewayMembers.self, from: Data(bytes)))
-            let file = try JSONDecoder().decode(GatewayFile.self, from: Data(bytes))
-            let plan = try GatewayPlan(file, directory: URL(filePath: self.config).deletingLastPathComponent())
-            try plan.requireOwnFiles(beside: self.config)
-            return plan
-        } catch let error as DecodingError {
-            throw CommandFailure.usage("\(self.config): \(Sentence.of(error))")
-        }
+        let plan = try GatewayPlan(file, directory: URL(filePath: self.config).deletingLastPathComponent())
+        try plan.requireOwnFiles(beside: self.config)
+        return plan
     }
 
     private func start(_ configuration: Gateway.Configuration, _ upstreams: [GatewayUpstream]) async throws -> Gateway {

@@ -1,3 +1,4 @@
+internal import FerryOptions
 internal import FerryTerminal
 
 extension CredentialMaterial {
@@ -5,7 +6,7 @@ extension CredentialMaterial {
     private static let longestPath = 4096
 
     /// Returns nil if the value is neither a path, nor PEM text, nor a Buffer.
-    init?(_ value: NodeAPNValue) {
+    init?(_ value: OptionValue) {
         switch value {
         case .text(let text):
             if text.contains("-----BEGIN ") {

@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryOptions
 internal import FerryTerminal
 
 /// Reads the file of `--config`: a node-apn options object in JSON.
@@ -6,7 +7,7 @@ enum NodeAPNFile {
     /// The longest file in bytes. A Buffer takes about four characters for each of its bytes.
     static let longest = 1 << 20
 
-    /// Reads the file. Reports what each option does here, and warns if other users may read a secret in the file.
+    /// Reads the file, if one is named. Reports what each option does here, and warns if other users may read a secret in the file.
     ///
     /// - Parameters:
     ///   - use: the command that reads it.
@@ -15,11 +16,12 @@ enum NodeAPNFile {
     /// - Throws: ``CommandFailure`` when the file cannot be read, is not a JSON object, or has an option of a wrong
     ///   type.
     static func read(
-        _ path: String,
+        _ path: String?,
         for use: NodeAPNOption.Use,
         commandLine: Set<String>,
         say: (String) -> Void = { Console.error($0) }
     ) throws(CommandFailure) -> NodeAPNSettings {
+        guard let path else { return NodeAPNSettings() }
         let file = OptionFile("--config", path)
         let options = NodeAPNOptions(try self.object(file), for: use, commandLine: commandLine)
         if options.holdsSecret { file.warnIfOpen(holding: "a secret", say: say) }
@@ -30,15 +32,7 @@ enum NodeAPNFile {
         return options.settings
     }
 
-    private static func words(_ fault: NodeAPNValue.Fault) -> String {
-        switch fault {
-        case .duplicate(let name): ": \(NodeAPNOptions.words(name)) stands there twice; only one can count"
-        case .malformed(let fault):
-            " is not one JSON object, such as {\"cert\": \"cert.pem\", \"production\": true}: \(fault)"
-        }
-    }
-
-    private static func object(_ file: OptionFile) throws(CommandFailure) -> [String: NodeAPNValue] {
+    private static func object(_ file: OptionFile) throws(CommandFailure) -> [String: OptionValue] {
         let bytes: [UInt8]
         do {
             bytes = try FileDescriptor.contents(of: file.path, limit: self.longest)
@@ -50,11 +44,9 @@ enum NodeAPNFile {
             throw .usage("\(file.name) has more than 1 MiB, too much for options.")
         }
         do {
-            return try bytes.withUnsafeBufferPointer { (text) throws(NodeAPNValue.Fault) in
-                try NodeAPNValue.members(of: text)
-            }
+            return try OptionValue.members(of: bytes)
         } catch {
-            throw .usage("\(file.name)\(Self.words(error)).")
+            throw .usage("\(file.name): \(error.sentence)")
         }
     }
 }

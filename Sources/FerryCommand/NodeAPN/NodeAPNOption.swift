@@ -1,3 +1,4 @@
+internal import FerryOptions
 internal import FerryTerminal
 
 /// An option of node-apn 1.x: the values that it accepts, and its effect here.
@@ -15,8 +16,9 @@ struct NodeAPNOption: Sendable {
     /// An option may use the settings that earlier options of the table have made.
     enum Effect: Sendable {
         case boolean(@Sendable (Bool, inout NodeAPNSettings) -> String)
-        /// A whole number. If `isClamped`, a lower number counts as the lower bound, as in node-apn.
-        case count(ClosedRange<Int>, isClamped: Bool, @Sendable (Int, inout NodeAPNSettings) -> String)
+        /// The option of the table with this name. If `isClamped`, a number that is too low counts as the lowest, as in
+        /// node-apn. Without a description, the option of the command line is one.
+        case option(isClamped: Bool = false, words: (@Sendable (OptionValue) -> String)? = nil)
         /// A time that node-apn takes in milliseconds.
         case milliseconds(@Sendable (Duration, inout NodeAPNSettings) -> String)
         /// A time that node-apn takes in seconds.
@@ -39,7 +41,11 @@ struct NodeAPNOption: Sendable {
         self.name = name
         self.commandLine = commandLine
         self.effect = effect
+        if commandLine.isEmpty, let row { self.commandLine = OptionArgument.names(of: row) }
     }
+
+    /// The row of the table that has this option; nil if Ferry has none.
+    private var row: ProviderOption? { ProviderOption.named(self.name, in: .nodeAPN) }
 
     /// The value has a wrong type or range.
     struct Fault: Error {
@@ -53,16 +59,19 @@ struct NodeAPNOption: Sendable {
     /// Puts `value` into `settings`.
     ///
     /// - Returns: a description of the effect.
-    func apply(_ value: NodeAPNValue, to settings: inout NodeAPNSettings) throws(Fault) -> String {
+    func apply(_ value: OptionValue, to settings: inout NodeAPNSettings) throws(Fault) -> String {
         switch self.effect {
         case .boolean(let set):
             guard case .boolean(let value) = value else { throw Fault(expected: "true or false") }
             return set(value, &settings)
-        case .count(let range, let isClamped, let set):
-            guard case .number(let number) = value, let number = Int(exactly: number),
-                isClamped || number >= range.lowerBound, number <= range.upperBound
-            else { throw Fault(expected: "a whole number, \(range.lowerBound) to \(range.upperBound)") }
-            return set(max(number, range.lowerBound), &settings)
+        case .option(let isClamped, let words):
+            guard let row else { preconditionFailure("the table has no option of node-apn's name \(self.name)") }
+            let kind = row.kind
+            guard let read = kind.value(isClamped ? value.clamped(to: kind) : value, in: .nodeAPN) else {
+                throw Fault(expected: kind.wanted(in: .nodeAPN))
+            }
+            settings.options[row.name] = read
+            return words?(read) ?? "as \(OptionArgument(row).words(for: read, withValue: true))"
         case .milliseconds(let set):
             return set(
                 .seconds(try Self.number(value, "milliseconds", upTo: Self.longestMilliseconds) / 1000),
@@ -91,15 +100,25 @@ struct NodeAPNOption: Sendable {
         }
     }
 
-    private static func number(_ value: NodeAPNValue, _ unit: String, upTo limit: Double) throws(Fault) -> Double {
+    private static func number(_ value: OptionValue, _ unit: String, upTo limit: Double) throws(Fault) -> Double {
         guard case .number(let number) = value, 0...limit ~= number else {
             throw Fault(expected: "\(unit), 0 to \(Int(limit))")
         }
         return number
     }
 
-    private static func material(_ value: NodeAPNValue) throws(Fault) -> CredentialMaterial {
+    private static func material(_ value: OptionValue) throws(Fault) -> CredentialMaterial {
         guard let material = CredentialMaterial(value) else { throw Fault(expected: "the name of a file, or PEM text") }
         return material
+    }
+}
+
+extension OptionValue {
+    /// A whole number, or the lowest that `kind` takes.
+    fileprivate func clamped(to kind: OptionKind) -> OptionValue {
+        guard case .count(let range) = kind, case .number(let number) = self, let number = Int(exactly: number) else {
+            return self
+        }
+        return .number(Double(max(number, range.lowerBound)))
     }
 }

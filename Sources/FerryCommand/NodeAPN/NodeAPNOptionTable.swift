@@ -1,5 +1,6 @@
 internal import Ferry
 internal import FerryCore
+internal import FerryOptions
 internal import FerryTerminal
 
 extension NodeAPNOption {
@@ -86,14 +87,7 @@ extension NodeAPNOption {
         return [
             .init("gateway", or: place, .host { Self.host($0, target, &$1) }),
             .init("address", or: place, .host { Self.host($0, target, &$1) }),
-            .init(
-                "port",
-                or: place,
-                .count(1...65_535, isClamped: false) {
-                    $1.port = $0
-                    return "the port of \(target)"
-                }
-            ),
+            .init("port", or: place, .option { _ in "the port of \(target)" }),
             .init(
                 "production",
                 or: place,
@@ -131,7 +125,6 @@ extension NodeAPNOption {
 
     private static let authorities = NodeAPNOption(
         "ca",
-        or: ["--ca"],
         .materials {
             $1.authorities = $0
             return "as --ca " + $0.map(\.shown).joined(separator: ", ")
@@ -159,16 +152,16 @@ extension NodeAPNOption {
             "legacy",
             .boolean {
                 guard $0 else { return "command 2, as always without it" }
-                $1.command = .enhanced
+                $1.options["command"] = .text("enhanced")
                 return "notifications go out with command 1, without a priority"
             }
         ),
         .init(
             "enhanced",
             .boolean {
-                guard $1.command == .enhanced else { return "no meaning without legacy" }
+                guard $1.options["command"] != nil else { return "no meaning without legacy" }
                 guard !$0 else { return "command 1, as always with legacy" }
-                $1.command = .simple
+                $1.options["command"] = .text("simple")
                 return "with legacy, command 0: no error response names a notification"
             }
         ),
@@ -176,31 +169,21 @@ extension NodeAPNOption {
             "voip",
             .boolean {
                 let limit = $0 ? 4096 : BinaryOptions().payloadLimit
-                $1.payloadLimit = limit
+                $1.options["payloadLimit"] = .number(Double(limit))
                 return "payloads may have \(limit) bytes"
             }
         ),
         .init(
             "cacheLength",
-            or: ["--cache-length"],
-            .count(BinaryOptionGroup.cacheLengths, isClamped: true) {
-                $1.cacheLength = $0
-                return "as --cache-length \($0), which counts with --no-auto-adjust or --cache-policy evict"
+            .option(isClamped: true) {
+                "as --cache-length \($0.count), which counts with --no-auto-adjust or --cache-policy evict"
             }
         ),
-        .init(
-            "autoAdjustCache",
-            or: ["--auto-adjust", "--no-auto-adjust"],
-            .boolean {
-                $1.autoAdjustCache = $0
-                return $0 ? "as --auto-adjust" : "as --no-auto-adjust"
-            }
-        ),
+        .init("autoAdjustCache", .option()),
         .init(
             "buffersNotifications",
-            .boolean {
-                $1.buffersNotifications = $0
-                return $0
+            .option {
+                $0.isOn
                     ? "what the gateway discards behind an error is sent again, as always without it"
                     : "what the gateway discards behind an error is not sent again and ends as undelivered or uncertain"
             }
@@ -211,41 +194,30 @@ extension NodeAPNOption {
         .init("errorCallback", .nothing("no function stands in JSON; --events has a line for each outcome")),
     ]
 
+    /// The time for which Linux itself tries to connect: six repeats of the SYN. node-apn's `connectTimeout: 0` leaves
+    /// the limit to the system.
+    private static let linuxConnectTime: Duration = .seconds(127)
+
     private static let connections: [NodeAPNOption] = [
-        .init(
-            "maxConnections",
-            or: ["--connections"],
-            .count(ConnectionOptionGroup.counts, isClamped: true) {
-                $1.maxConnections = $0
-                return "as --connections \($0)"
-            }
-        ),
+        .init("maxConnections", .option(isClamped: true)),
         .init("minConnections", .nothing("connections come with work, and none is kept open without it")),
         .init(
             "connectTimeout",
-            or: ["--connect-timeout"],
             .milliseconds {
-                $1.connectTimeout = $0
+                $1.options["connectTimeout"] = .number(($0.limit ?? Self.linuxConnectTime) / .seconds(1))
                 return $0 == .zero ? "no limit there, 127 seconds here" : "as --connect-timeout \($0.inSeconds)"
             }
         ),
         .init(
             "connectionTimeout",
             .milliseconds {
-                $1.idleTimeout = $0
+                $1.options["idleTimeout"] = $0.limit.map { .number($0 / .seconds(1)) } ?? .null
                 return $0 == .zero
                     ? "an idle connection is never closed"
                     : "an idle connection is closed after \($0.inSeconds) seconds"
             }
         ),
-        .init(
-            "connectionRetryLimit",
-            or: ["--connection-retry-limit"],
-            .count(ConnectionOptionGroup.retryLimits, isClamped: false) {
-                $1.connectionRetryLimit = $0
-                return "as --connection-retry-limit \($0)"
-            }
-        ),
+        .init("connectionRetryLimit", .option()),
     ]
 
     private static let feedback: [NodeAPNOption] = [

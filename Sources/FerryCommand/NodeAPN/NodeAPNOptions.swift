@@ -1,4 +1,5 @@
 internal import FerryOpenSSL
+internal import FerryOptions
 internal import FerryTerminal
 
 /// The result of reading a node-apn 1.x options object: the settings, and a remark for each option.
@@ -18,7 +19,7 @@ struct NodeAPNOptions: Equatable, Sendable {
     ///   - use: the command that reads the object.
     ///   - commandLine: the options that were given on the command line, such as `--to`. They replace those of the
     ///     object.
-    init(_ object: [String: NodeAPNValue], for use: NodeAPNOption.Use = .push, commandLine: Set<String> = []) {
+    init(_ object: [String: OptionValue], for use: NodeAPNOption.Use = .push, commandLine: Set<String> = []) {
         let table = NodeAPNOption.all(for: use)
         for option in table {
             guard let value = object[option.name] else { continue }
@@ -32,7 +33,7 @@ struct NodeAPNOptions: Equatable, Sendable {
         for name in object.keys.filter({ !known.contains($0) }).sorted() { self.remarks.append(Self.unknown(name)) }
     }
 
-    private mutating func read(_ option: NodeAPNOption, _ value: NodeAPNValue, _ commandLine: Set<String>) {
+    private mutating func read(_ option: NodeAPNOption, _ value: OptionValue, _ commandLine: Set<String>) {
         self.holdsSecret = self.holdsSecret || option.isSecret(value)
         let label = [option.name, option.shows(value)].compactMap(\.self).joined(separator: " ")
         guard value != .null else {
@@ -54,32 +55,19 @@ struct NodeAPNOptions: Equatable, Sendable {
         }
     }
 
-    /// The length in bytes of the longest name that a message shows.
-    private static let longestName = 40
-
-    /// A member's name in quotes, for a message. Option names contain only letters, so a name with other characters is
-    /// not shown: it may be a secret.
-    static func words(_ name: String) -> String {
-        let isName = name.utf8.count <= self.longestName && name.utf8.allSatisfy(self.isLetter)
-        return isName ? name.debugDescription : "an option with a name of \(name.utf8.count) bytes"
-    }
-
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
-    }
-
     private static func unknown(_ name: String) -> String {
-        let words = self.words(name)
-        guard words == name.debugDescription else { return "warning: \(words) is not known" }
-        let advice = SimilarName.of(name, among: NodeAPNOption.all.map(\.name)).map { "; is \($0) meant?" }
-        return "warning: \(words) is no option of node-apn 1.x\(advice ?? "")"
+        guard OptionFault.isShown(name) else {
+            return "warning: an option with a name of \(name.utf8.count) bytes is not known"
+        }
+        let meant = OptionFault.meant(name, among: NodeAPNOption.all.map(\.name)) ?? ""
+        return "warning: \(name.debugDescription) is no option of node-apn 1.x\(meant)"
     }
 }
 
 extension NodeAPNOption {
     /// The value for a message; nil if it must not be shown. Of text, only host names are shown, because other text may
     /// be a secret.
-    fileprivate func shows(_ value: NodeAPNValue) -> String? {
+    fileprivate func shows(_ value: OptionValue) -> String? {
         switch (self.effect, value) {
         case (.secret, _), (.material, _), (.materials, _): value == .null ? value.shown : nil
         case (.host, .text(let text)): Endpoint(argument: text) != nil || HostName.isOne(text) ? value.shown : nil
@@ -89,7 +77,7 @@ extension NodeAPNOption {
     }
 
     /// Whether the value itself must be kept secret.
-    fileprivate func isSecret(_ value: NodeAPNValue) -> Bool {
+    fileprivate func isSecret(_ value: OptionValue) -> Bool {
         switch self.effect {
         case .secret: value != .null
         case .material:

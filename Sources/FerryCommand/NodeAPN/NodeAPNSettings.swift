@@ -1,6 +1,7 @@
 internal import Ferry
 internal import FerryBinary
 internal import FerryHTTP2
+internal import FerryOptions
 internal import FerryTerminal
 
 /// The settings that a node-apn options object changes. Nil: not changed.
@@ -14,23 +15,13 @@ struct NodeAPNSettings: Equatable, Sendable {
     /// Whether to use Apple's gateway for production or for development.
     var production: Bool?
     var host: String?
-    var port: Int?
     var rejectUnauthorized: Bool?
-    var command: BinaryOptions.Command?
-    var payloadLimit: Int?
-    var cacheLength: Int?
-    var autoAdjustCache: Bool?
-    var buffersNotifications: Bool?
-    var maxConnections: Int?
-    var connectTimeout: Duration?
-    var idleTimeout: Duration?
-    var connectionRetryLimit: Int?
+    /// Options of the table, by their names there.
+    var options: [String: OptionValue] = [:]
     /// For feedback: the pause between two readings. Zero: only one reading.
     var interval: Duration?
 
-    /// The time for which Linux itself tries to connect: six repeats of the SYN. node-apn's `connectTimeout: 0` leaves
-    /// the limit to the system.
-    private static let linuxConnectTime: Duration = .seconds(127)
+    var port: Int? { self.options["port"]?.count }
 
     /// Whether the object names a server.
     var namesServer: Bool { self.host != nil || self.production != nil }
@@ -45,32 +36,6 @@ struct NodeAPNSettings: Equatable, Sendable {
 
     /// Whether the object names a certificate.
     var hasIdentity: Bool { self.archive != nil || self.certificate != nil }
-
-    /// Applies the object's settings to `options`.
-    func apply(to options: inout BinaryOptions) {
-        if let command { options.command = command }
-        if let payloadLimit { options.payloadLimit = payloadLimit }
-        if let cacheLength { options.cacheLength = cacheLength }
-        if let autoAdjustCache { options.autoAdjustCache = autoAdjustCache }
-        if let buffersNotifications { options.buffersNotifications = buffersNotifications }
-        if let maxConnections { options.maxConnections = maxConnections }
-        if let connectTimeout { options.connectTimeout = connectTimeout.limit ?? Self.linuxConnectTime }
-        if let idleTimeout { options.idleTimeout = idleTimeout.limit }
-        if let connectionRetryLimit {
-            options.connectionRetryLimit = connectionRetryLimit.limit
-            options.connectionRetryTime = nil
-        }
-    }
-
-    /// Applies the settings that have a meaning over HTTP/2 to `options`.
-    func apply(to options: inout HTTP2Options) {
-        if let maxConnections { options.maxConnections = maxConnections }
-        if let connectTimeout { options.connectTimeout = connectTimeout.limit ?? Self.linuxConnectTime }
-        if let connectionRetryLimit {
-            options.connectionRetryLimit = connectionRetryLimit.limit
-            options.connectionRetryTime = nil
-        }
-    }
 
     /// The places of the credentials. Nil if the object has no credentials.
     ///

@@ -1,12 +1,13 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryOptions
 internal import FerryTerminal
 internal import Logging
 
 /// The settings of `ferry push --backend binary`.
 extension PushCommand {
     func validateBinary() throws {
-        try self.refuse(self.token.given + self.http2.given, of: .http2)
+        try self.refuse(self.token.given + self.http2.given + self.proxy.given, of: .http2)
         // The file may supply the missing options, so they are checked once it was read.
         guard self.config == nil else { return }
         try self.server.validate(for: "send")
@@ -15,29 +16,28 @@ extension PushCommand {
     }
 
     func binaryConfiguration() throws -> BinaryConfiguration {
-        let file =
-            try self.config.map { try NodeAPNFile.read($0, for: .push, commandLine: self.given) } ?? NodeAPNSettings()
+        let file = try NodeAPNFile.read(self.config, for: .push, commandLine: self.given)
         var configuration = try self.place(file)
         if let roots = try self.server.trustRoots() { configuration.trustRoots = roots }
         configuration.serverName = self.server.serverName
         configuration.tlsVersions = self.server.tlsVersions(upTo: .tls12)
-        configuration.tlsProfile = self.server.tlsProfile.profile
+        configuration.tlsProfile = self.server.tlsProfile
         configuration.rejectUnauthorized = file.rejectUnauthorized ?? configuration.rejectUnauthorized
-        configuration.options = ConnectionOptionGroup.binaryDefaults
-        file.apply(to: &configuration.options)
-        self.connections.apply(to: &configuration.options)
-        self.binary.apply(to: &configuration.options)
+        configuration.options = ConnectionSection.binaryDefaults
+        configuration.options.set { file.options[$0.name] }
+        configuration.options.set { self.connections[$0] ?? self.binary[$0] }
+        // A low limit counts notifications, and not their bytes.
+        configuration.options.cacheLimit.bytes = max(
+            configuration.options.cacheLimit.bytes,
+            BinaryOptions().cacheLimit.bytes
+        )
         configuration.loopCount = try self.connections.loopCount(connections: configuration.options.maxConnections)
         return configuration
     }
 
     /// The gateway, the credentials and the trust roots.
     private func place(_ file: NodeAPNSettings) throws -> BinaryConfiguration {
-        guard self.server.namesServer || file.namesServer else {
-            throw ValidationError(
-                "Say where to send: --to HOST:PORT, --production, --sandbox, or address or production in --config."
-            )
-        }
+        try self.server.validate(for: "send", or: file)
         let host = self.server.to?.host ?? file.host ?? self.appleGateway(file)
         try self.requireGateway(host)
         if !file.hasIdentity { try self.credentials.validatePassphrase() }
@@ -72,12 +72,6 @@ extension PushCommand {
 
     /// The options of the command line that replace those of the file.
     var given: Set<String> {
-        let options: [(String, Bool)] = [
-            ("--connections", self.connections.connections != nil),
-            ("--connect-timeout", self.connections.connectTimeout != nil),
-            ("--connection-retry-limit", self.connections.connectionRetryLimit != nil),
-        ]
-        return Set(options.lazy.filter(\.1).map(\.0))
-            .union(self.server.given).union(self.credentials.given).union(self.binary.given)
+        Set(self.server.given + self.credentials.given + self.connections.given + self.binary.given)
     }
 }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryOptions
 internal import FerryTerminal
 internal import Logging
 
@@ -10,13 +11,7 @@ extension PushCommand {
         // The file may supply the missing options, so they are checked once it was read.
         if self.config == nil { try self.server.validate(for: "send") }
         try self.validateHTTP2Server()
-        if self.token.areGiven, self.credentials.areGiven {
-            throw ValidationError(
-                "\(self.token.given.first ?? "--p8") excludes --cert and --p12: HTTP/2 takes a provider token or a "
-                    + "certificate."
-            )
-        }
-        try self.token.validateIdentifiers()
+        try self.token.validate(hasCertificate: self.credentials.areGiven, for: "HTTP/2")
         if self.config == nil { try self.requireCredentials(NodeAPNSettings()) }
     }
 
@@ -33,19 +28,13 @@ extension PushCommand {
     }
 
     private func requireCredentials(_ file: NodeAPNSettings) throws {
-        guard self.token.areGiven || self.credentials.areGiven || file.hasIdentity else {
-            throw ValidationError(
-                "HTTP/2 wants credentials: give --p8, --key-id and --team-id, or --provider-token-file, or --cert and "
-                    + "--key, or --p12."
-            )
-        }
+        try self.token.require(hasCertificate: self.credentials.areGiven || file.hasIdentity, for: "HTTP/2")
         if !file.hasIdentity { try self.credentials.validatePassphrase() }
     }
 
     func http2Configuration() throws -> HTTP2Configuration {
-        let file =
-            try self.config.map { try NodeAPNFile.read($0, for: .pushHTTP2, commandLine: self.givenOverHTTP2) }
-            ?? NodeAPNSettings()
+        let given = self.given.union(self.token.given)
+        let file = try NodeAPNFile.read(self.config, for: .pushHTTP2, commandLine: given)
         guard self.server.namesServer || file.production != nil else {
             throw ValidationError(
                 "Say where to send: --to HOST:PORT, --production, --sandbox, or production in --config."
@@ -57,7 +46,7 @@ extension PushCommand {
         var configuration = HTTP2Configuration(
             host: self.server.to?.host ?? apple,
             port: self.server.to?.port ?? HTTP2Configuration.defaultPort,
-            credentials: try self.http2Credentials(file),
+            credentials: try self.token.credentials(or: self.credentials, of: file),
             topic: self.topic,
             outcomes: .discard
         )
@@ -66,25 +55,12 @@ extension PushCommand {
         configuration.rejectUnauthorized = file.rejectUnauthorized ?? configuration.rejectUnauthorized
         configuration.serverName = self.server.serverName
         configuration.tlsVersions = self.server.tlsVersions(upTo: .tls13)
-        configuration.tlsProfile = self.server.tlsProfile.profile
-        configuration.proxy = try self.http2.proxy.httpProxy()
-        configuration.options = ConnectionOptionGroup.http2Defaults
-        file.apply(to: &configuration.options)
-        self.connections.apply(to: &configuration.options)
-        self.http2.apply(to: &configuration.options)
+        configuration.tlsProfile = self.server.tlsProfile
+        configuration.proxy = try self.proxy.httpProxy()
+        configuration.options = ConnectionSection.http2Defaults
+        configuration.options.set { file.options[$0.name] }
+        configuration.options.set { self.connections[$0] ?? self.http2[$0] }
         configuration.loopCount = try self.connections.loopCount(connections: configuration.options.maxConnections)
         return configuration
-    }
-
-    private var givenOverHTTP2: Set<String> {
-        self.given.union(self.token.given)
-    }
-
-    private func http2Credentials(_ file: NodeAPNSettings) throws -> HTTP2Configuration.Credentials {
-        if let source = try self.token.source() { return .token(source) }
-        guard let identity = try self.credentials.identity(or: file)?.usedWhenExpired() else {
-            throw CommandFailure.usage("There are no credentials.")
-        }
-        return .certificate(identity)
     }
 }

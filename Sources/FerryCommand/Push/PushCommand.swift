@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryOptions
 internal import FerryTerminal
 
 /// The command `ferry push`.
@@ -63,25 +64,23 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
     @OptionGroup(title: "Provider token, with --backend http2")
     var token: ProviderTokenOptions
 
-    @Option(
-        help: """
-            The topic of lines that name none. Over HTTP/2 it is the app's bundle ID, and what their push type wants is \
-            appended.
-            """
-    )
-    var topic: String?
+    @OptionGroup
+    var topicOption: OptionArguments<TopicSection>
 
     @OptionGroup(title: "Connections")
-    var connections: ConnectionOptionGroup
+    var connections: OptionArguments<ConnectionSection>
 
     @OptionGroup(title: "Binary protocol")
-    var binary: BinaryOptionGroup
+    var binary: OptionArguments<BinarySection>
 
     @OptionGroup(title: "HTTP/2")
-    var http2: HTTP2OptionGroup
+    var http2: OptionArguments<HTTP2Section>
+
+    @OptionGroup(title: "HTTP/2")
+    var proxy: ProxyOptions
 
     @OptionGroup(title: "Migration, with --backend migrate")
-    var migration: MigrationOptionGroup
+    var migration: OptionArguments<MigrationSection>
 
     @Option(
         parsing: .unconditional,
@@ -147,7 +146,7 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
         }
         var run = PushRun(backend: backend, input: try self.input())
         run.events = self.events
-        run.proof = self.binary.proof?.proof ?? .automatic
+        run.proof = self.binary.proof
         run.drainLimit = self.drainLimit.duration
         run.isStrict = self.strict
         run.rate = self.rate
@@ -206,8 +205,10 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
         }
     }
 
+    var topic: String? { self.topicOption.text("topic") }
+
     // The number of connections from the command line. A configuration may set more.
-    var socketCount: Int { self.connections.connections ?? 1 }
+    var socketCount: Int { self.connections["connections"]?.count ?? 1 }
 
     /// Refuses options that belong to the other backend.
     func refuse(_ options: [String], of other: Backend) throws {

@@ -97,7 +97,7 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
             throw ValidationError("--record needs --binary, --http2 or --app-store-url.")
         }
         let wantsClients = (self.binary != nil || self.feedback != nil) && !self.noClientCertificate
-        if self.identity.areGiven, self.identity.clientCA == nil, self.tlsDir == nil, wantsClients {
+        if self.identity.server.areGiven, self.identity.clientCA == nil, self.tlsDir == nil, wantsClients {
             throw ValidationError(
                 "Say who may vouch for clients: --client-ca FILE or --tls-dir DIR; or take those that show no certificate: "
                     + "--no-client-certificate."

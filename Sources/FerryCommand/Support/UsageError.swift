@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import FerryOptions
 
 /// The argument parser's message for a bad command line, without the values that it quotes. Any of them may be a
 /// misplaced secret.
@@ -25,11 +26,20 @@ struct UsageError {
         }
         // The parser may add an option with a similar name.
         if let (option, hint) = Self.unknownOptions.first(where: { message.hasPrefix("Unknown option '\($0.key)'") }) {
-            return "Unknown option '\(option)'. \(hint)"
+            return "There is no option '\(option)' here. \(hint)"
         }
-        guard text != message else { return text }
+        guard text != message else { return Self.words(text) }
         let wanted = Self.wanted.first { message.contains("<\($0.key)>'") }.map { " \($0.value)" } ?? ""
-        return "\(text)\nWhat was given there is not shown: it may be a secret.\(wanted)"
+        return "\(Self.words(text))\nWhat was given there is not shown: it may be a secret.\(wanted)"
+    }
+
+    /// The parser's sentence about an unknown option, in the words of all readers of options.
+    private static func words(_ text: String) -> String {
+        let start = "Unknown option "
+        guard text.hasPrefix(start) else { return text }
+        let parts = text.dropFirst(start.count).split(separator: ". Did you mean '", maxSplits: 1)
+        let meant = parts.count == 2 ? "; is \(parts[1].prefix { $0 != "'" }) meant?" : "."
+        return "There is no option \(parts.first ?? "") here\(meant)"
     }
 
     /// What an option with a value of this name takes.

@@ -1,32 +1,29 @@
 internal import ArgumentParser
 internal import Ferry
 internal import FerryOpenSSL
+internal import FerryOptions
 internal import FerryTerminal
 
 /// Options that name the key for signing provider tokens.
-struct TokenKeyOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The key of provider tokens: the .p8 file that Apple issued.", valueName: "file"))
-    var p8: String?
+typealias TokenKeyOptions = OptionArguments<TokenKeySection>
 
-    @Option(help: ArgumentHelp("The key's identifier, 10 capital letters and digits.", valueName: "id"))
-    var keyID: String?
+enum TokenKeySection: OptionSection {
+    static let arguments = OptionArgument.of(ProviderOption.tokenKey)
 
-    @Option(help: ArgumentHelp("The team's identifier, 10 capital letters and digits.", valueName: "id"))
-    var teamID: String?
-
-    func validate() throws {
-        if self.p8 == nil, self.keyID != nil || self.teamID != nil {
-            throw ValidationError("\(self.given.listed) \(self.given.count == 1 ? "needs" : "need") --p8.")
+    static func validate(_ key: TokenKeyOptions) throws {
+        if key.p8 == nil, !key.given.isEmpty {
+            throw ValidationError("\(key.given.listed) \(key.given.count == 1 ? "needs" : "need") --p8.")
         }
     }
+}
+
+extension OptionArguments where Section == TokenKeySection {
+    var p8: String? { self.text("p8") }
+    var keyID: String? { self.text("key-id") }
+    var teamID: String? { self.text("team-id") }
 
     /// Whether `--p8` names a key.
     var areGiven: Bool { self.p8 != nil }
-
-    /// The options that were given.
-    var given: [String] {
-        [("--p8", self.p8), ("--key-id", self.keyID), ("--team-id", self.teamID)].compactMap { $1 == nil ? nil : $0 }
-    }
 
     /// Checks that both identifiers are given if a key is named.
     func validateIdentifiers() throws {

@@ -7,29 +7,35 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct GatewayCommandTests {
     @Test(
         arguments: [
-            ("store", #""gateway.db""#, "'store' must be an object with 'path'"),
-            ("store", #"{"path": 1}"#, "'store.path' must be a string"),
-            ("store", #"{}"#, "'store.path' is missing"),
-            ("store", #"{"path": "a", "fsync": "yes"}"#, "'store.fsync' must be true or false"),
-            ("store", #"{"pat": "a"}"#, "There is no member 'store.pat': is path meant?"),
-            ("rejections", "{}", "'rejections' must be a string"),
-            ("repeatsUnknown", "1", "'repeatsUnknown' must be true or false"),
-            ("listen", "2195", "'listen' must be an object with 'cert' and 'key'"),
-            ("listen", #"{"port": "1", "cert": "a", "key": "b"}"#, "'listen.port' must be a whole number"),
-            ("listen", #"{"port": 1.5, "cert": "a", "key": "b"}"#, "'listen.port' must be a whole number"),
+            ("store", #""gateway.db""#, "The option 'store' takes an object."),
+            ("store", #"{"path": 1}"#, "The option 'store.path' takes a string."),
+            ("store", #"{}"#, "The option 'store.path' is missing."),
+            ("store", #"{"path": "a", "fsync": "yes"}"#, "The option 'store.fsync' takes true or false."),
+            ("store", #"{"pat": "a"}"#, "There is no option 'store.pat' here; is path meant?"),
+            ("rejections", "{}", "The option 'rejections' takes a string."),
+            ("repeatsUnknown", "1", "The option 'repeatsUnknown' takes true or false."),
+            ("listen", "2195", "The option 'listen' takes an object."),
+            (
+                "listen", #"{"port": "1", "cert": "a", "key": "b"}"#,
+                "The option 'listen.port' takes a whole number, 0 to 65535."
+            ),
+            (
+                "listen", #"{"port": 1.5, "cert": "a", "key": "b"}"#,
+                "The option 'listen.port' takes a whole number, 0 to 65535."
+            ),
             (
                 "listen", #"{"port": 70000, "cert": "server.pem", "key": "server-key.pem"}"#,
-                "'listen.port' must be 0 to 65535"
+                "The option 'listen.port' takes a whole number, 0 to 65535."
             ),
-            ("listen", #"{"cert": null, "key": "b"}"#, "'listen.cert' is missing"),
-            ("upstreams", "[]", "'upstreams' must be an object with an object for each name"),
-            ("upstreams", #"{"apns": "a"}"#, "'upstreams.apns' must be an object"),
-            ("clients", "{}", "'clients' must be a list of objects"),
-            ("clients", #"[{"name": "a", "topics": "b"}]"#, "'clients[0].topics' must be a list of strings"),
-            ("clients", #"[{"name": "a", "topics": [1]}]"#, "'clients[0].topics[0]' must be a string"),
+            ("listen", #"{"cert": null, "key": "b"}"#, "The option 'listen.cert' is missing."),
+            ("upstreams", "[]", "The option 'upstreams' takes an object."),
+            ("upstreams", #"{"apns": "a"}"#, "The option 'upstreams.apns' takes an object."),
+            ("clients", "{}", "The option 'clients' takes a list of objects."),
+            ("clients", #"[{"name": "a", "topics": "b"}]"#, "The option 'clients[0].topics' takes a list of strings."),
+            ("clients", #"[{"name": "a", "topics": [1]}]"#, "The option 'clients[0].topics[0]' takes a string."),
             (
                 "clients", #"[{"name": "a", "anyone": true, "topics": ["com.example.app"], "mode": "fast"}]"#,
-                "clients[0]: 'mode' must be \"verdict\" or \"spool\""
+                "The option 'clients[0].mode' takes one of \"verdict\", \"spool\"."
             ),
             (
                 "clients", #"[{"name": "a", "anyone": true, "topics": ["com.example.app"], "mode": "spool"}]"#,
@@ -37,13 +43,13 @@ import Testing
             ),
             (
                 "clients", #"[{"name": "a", "topics": ["b"], "resends": 1}]"#,
-                "'clients[0].resends' must be true or false"
+                "The option 'clients[0].resends' takes true or false."
             ),
             (
                 "clients", #"[{"name": "a", "topics": ["b"], "repeatsUnknown": 1}]"#,
-                "'clients[0].repeatsUnknown' must be true or false"
+                "The option 'clients[0].repeatsUnknown' takes true or false."
             ),
-            ("clients", nil, "'clients' is missing"),
+            ("clients", nil, "The option 'clients' is missing."),
             (
                 "clients", #"[{"name": "a", "anyone": true, "topics": ["com.example.*"]}]"#,
                 "clients[0]: a topic has a '*', which stands for nothing here: name each app's bundle ID as a topic of its own"
@@ -62,13 +68,13 @@ import Testing
             ),
             (
                 "upstreams", #"{"apns": {"p12": "push.p12"}}"#,
-                "There is no member 'upstreams.apns.p12': an archive (PKCS#12) is not read here: convert it with 'openssl pkcs12 "
-                    + "-in ARCHIVE -nodes -out both.pem' (an old one with -legacy), and name both.pem as 'cert' and as 'key'"
+                "There is no option 'upstreams.apns.p12' here: an archive (PKCS#12) is not read here: convert it with 'openssl pkcs12 "
+                    + "-in ARCHIVE -nodes -out both.pem' (an old one with -legacy), and name both.pem as 'cert' and as 'key'."
             ),
             (
                 "listen", #"{"pfx": "server.pfx"}"#,
-                "There is no member 'listen.pfx': an archive (PKCS#12) is not read here: convert it with 'openssl pkcs12 "
-                    + "-in ARCHIVE -nodes -out both.pem' (an old one with -legacy), and name both.pem as 'cert' and as 'key'"
+                "There is no option 'listen.pfx' here: an archive (PKCS#12) is not read here: convert it with 'openssl pkcs12 "
+                    + "-in ARCHIVE -nodes -out both.pem' (an old one with -legacy), and name both.pem as 'cert' and as 'key'."
             ),
         ] as [(String, String?, String)]
     )

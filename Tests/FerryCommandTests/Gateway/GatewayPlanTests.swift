@@ -14,7 +14,7 @@ import Testing
             {"listen": {"cert": "server.pem", "key": "server-key.pem"},
              "upstreams": {"apns": {"p8": "key.p8", "teamID": "FGHIJ67890", \(upstream)}}, "clients": [\(clients)]}
             """
-        let file = try JSONDecoder().decode(GatewayFile.self, from: Data(text.utf8))
+        let file = try GatewayFile(Array(text.utf8))
         return try GatewayPlan(file, directory: URL(filePath: harness.directory.path(""), directoryHint: .isDirectory))
     }
 

@@ -134,7 +134,7 @@ import Testing
         try await GatewayHarness.run { harness in
             let output = try await harness.check(["listen": listen])
             #expect(output.status == 2)
-            #expect(output.messages == "ferry: \(harness.directory.path("gateway.json")): '\(member)' stands twice\n")
+            #expect(output.messages == "ferry: The option '\(member)' stands there twice.\n")
         }
     }
 
@@ -145,7 +145,10 @@ import Testing
                 """
             let output = try await harness.check(["clients": clients])
             #expect(output.status == 2)
-            #expect(output.messages.hasSuffix("'clients[1].topics' stands twice\n"), "\(output.messages)")
+            #expect(
+                output.messages.hasSuffix("The option 'clients[1].topics' stands there twice.\n"),
+                "\(output.messages)"
+            )
         }
     }
 

@@ -145,13 +145,13 @@ import Testing
             let archive = try harness.authority.client().pkcs12(passphrase: "right")
             let text = try harness.directory.read("client.pem")
             let files: [(String, String)] = [
-                ("module.exports = {passphrase: 'geheim'}", "config.json is not one JSON object"),
-                (#"["geheim"]"#, "config.json is not one JSON object"),
+                ("module.exports = {passphrase: 'geheim'}", "config.json: The options are not one JSON object"),
+                (#"["geheim"]"#, "config.json: The options are not one JSON object"),
                 (
                     #"{"address":"a","cert":1}"#,
                     "config.json: cert takes the name of a file, or PEM text, not a number\n"
                 ),
-                (#"{"cert":"geheim.pem""#, "config.json is not one JSON object"),
+                (#"{"cert":"geheim.pem""#, "config.json: The options are not one JSON object"),
                 (
                     "{}",
                     "Say where to send: --to HOST:PORT, --production, --sandbox, or address or production in --config."
@@ -161,11 +161,11 @@ import Testing
                 (#"{"address":"a","cert":\#(Self.quoted(text))}"#, "the text of 'cert'"),
                 (
                     #"{"address":"a","port":1,"address":"b"}"#,
-                    #"config.json: "address" stands there twice; only one can count."#
+                    "config.json: The option 'address' stands there twice."
                 ),
                 (
                     #"{"passphrase":"geheim","geheim1":1,"geheim1":2}"#,
-                    "an option with a name of 7 bytes stands there twice"
+                    "The option with a name of 7 bytes stands there twice"
                 ),
                 (
                     #"{"address":"a","pfx":{"type":"Buffer","data":\#(archive)},"passphrase":"geheim"}"#,

@@ -1,5 +1,6 @@
 import Ferry
 import FerryBinary
+import FerryOptions
 import FerryTerminal
 import Foundation
 import Testing
@@ -7,8 +8,8 @@ import Testing
 @testable import FerryCommand
 
 @Suite struct NodeAPNOptionsTests {
-    private static func object(_ json: String) throws -> [String: NodeAPNValue] {
-        try Array(json.utf8).withUnsafeBufferPointer { try NodeAPNValue.members(of: $0) }
+    private static func object(_ json: String) throws -> [String: OptionValue] {
+        try OptionValue.members(of: json.utf8)
     }
 
     private static func read(
@@ -70,7 +71,7 @@ import Testing
             #""gateway":"g","address":"a","port":1,"production":true"#,
             changed {
                 $0.host = "g"
-                $0.port = 1
+                $0.options["port"] = .number(1)
             },
             [
                 #"gateway "g": the host of --to"#, #"address "a": not used, gateway comes first"#,
@@ -87,30 +88,39 @@ import Testing
             ]
         ),
         (
-            #""legacy":true"#, changed { $0.command = .enhanced },
+            #""legacy":true"#, changed { $0.options["command"] = .text("enhanced") },
             ["legacy true: notifications go out with command 1, without a priority"]
         ),
         (
-            #""enhanced":false,"legacy":true"#, changed { $0.command = .simple },
+            #""enhanced":false,"legacy":true"#, changed { $0.options["command"] = .text("simple") },
             [
                 "legacy true: notifications go out with command 1, without a priority",
                 "enhanced false: with legacy, command 0: no error response names a notification",
             ]
         ),
         (#""enhanced":false"#, NodeAPNSettings(), ["enhanced false: no meaning without legacy"]),
-        (#""voip":true"#, changed { $0.payloadLimit = 4096 }, ["voip true: payloads may have 4096 bytes"]),
-        (#""voip":false"#, changed { $0.payloadLimit = 2048 }, ["voip false: payloads may have 2048 bytes"]),
         (
-            #""cacheLength":0"#, changed { $0.cacheLength = 1 },
+            #""voip":true"#, changed { $0.options["payloadLimit"] = .number(4096) },
+            ["voip true: payloads may have 4096 bytes"]
+        ),
+        (
+            #""voip":false"#, changed { $0.options["payloadLimit"] = .number(2048) },
+            ["voip false: payloads may have 2048 bytes"]
+        ),
+        (
+            #""cacheLength":0"#, changed { $0.options["cacheLength"] = .number(1) },
             ["cacheLength 0: as --cache-length 1, which counts with --no-auto-adjust or --cache-policy evict"]
         ),
         (
-            #""autoAdjustCache":false"#, changed { $0.autoAdjustCache = false },
+            #""autoAdjustCache":false"#, changed { $0.options["autoAdjustCache"] = .boolean(false) },
             ["autoAdjustCache false: as --no-auto-adjust"]
         ),
-        (#""autoAdjustCache":true"#, changed { $0.autoAdjustCache = true }, ["autoAdjustCache true: as --auto-adjust"]),
         (
-            #""buffersNotifications":false"#, changed { $0.buffersNotifications = false },
+            #""autoAdjustCache":true"#, changed { $0.options["autoAdjustCache"] = .boolean(true) },
+            ["autoAdjustCache true: as --auto-adjust"]
+        ),
+        (
+            #""buffersNotifications":false"#, changed { $0.options["buffersNotifications"] = .boolean(false) },
             [
                 """
                 buffersNotifications false: what the gateway discards behind an error is not sent again and ends as \
@@ -118,26 +128,32 @@ import Testing
                 """
             ]
         ),
-        (#""maxConnections":-3"#, changed { $0.maxConnections = 1 }, ["maxConnections -3: as --connections 1"]),
-        (#""maxConnections":5"#, changed { $0.maxConnections = 5 }, ["maxConnections 5: as --connections 5"]),
         (
-            #""connectTimeout":2500"#, changed { $0.connectTimeout = .milliseconds(2500) },
+            #""maxConnections":-3"#, changed { $0.options["maxConnections"] = .number(1) },
+            ["maxConnections -3: as --connections 1"]
+        ),
+        (
+            #""maxConnections":5"#, changed { $0.options["maxConnections"] = .number(5) },
+            ["maxConnections 5: as --connections 5"]
+        ),
+        (
+            #""connectTimeout":2500"#, changed { $0.options["connectTimeout"] = .number(2.5) },
             ["connectTimeout 2500: as --connect-timeout 2.5"]
         ),
         (
-            #""connectTimeout":0"#, changed { $0.connectTimeout = .zero },
+            #""connectTimeout":0"#, changed { $0.options["connectTimeout"] = .number(127) },
             ["connectTimeout 0: no limit there, 127 seconds here"]
         ),
         (
-            #""connectionTimeout":60000"#, changed { $0.idleTimeout = .seconds(60) },
+            #""connectionTimeout":60000"#, changed { $0.options["idleTimeout"] = .number(60) },
             ["connectionTimeout 60000: an idle connection is closed after 60 seconds"]
         ),
         (
-            #""connectionTimeout":0"#, changed { $0.idleTimeout = .zero },
+            #""connectionTimeout":0"#, changed { $0.options["idleTimeout"] = .null },
             ["connectionTimeout 0: an idle connection is never closed"]
         ),
         (
-            #""connectionRetryLimit":0"#, changed { $0.connectionRetryLimit = 0 },
+            #""connectionRetryLimit":0"#, changed { $0.options["connectionRetryLimit"] = .null },
             ["connectionRetryLimit 0: as --connection-retry-limit 0"]
         ),
         (#""interval":60"#, NodeAPNSettings(), ["interval 60: of feedback: see ferry feedback --every 60"]),
@@ -233,12 +249,12 @@ import Testing
     @Test(
         arguments: [
             (#"{"port":1,"port":2}"#, "port"), (#"{"port":1,"p\u006frt":1}"#, "port"),
-            (#"{"pfx":{"type":"Buffer","data":[1],"data":[2]}}"#, "data"), (#"{"ca":[{"a":1,"a":1}]}"#, "a"),
+            (#"{"pfx":{"type":"Buffer","data":[1],"data":[2]}}"#, "pfx.data"), (#"{"ca":[{"a":1,"a":1}]}"#, "ca[0].a"),
             (#"{"unknown":null,"unknown":null}"#, "unknown"),
         ]
     )
     func `a name that stands twice in an object is an error`(json: String, name: String) {
-        #expect(throws: NodeAPNValue.Fault.duplicate(name)) { try Self.object(json) }
+        #expect(throws: OptionFault.twice("'\(name)'")) { try Self.object(json) }
     }
 
     @Test(
@@ -252,7 +268,7 @@ import Testing
         #expect {
             try Self.object(json)
         } throws: {
-            if case .malformed? = $0 as? NodeAPNValue.Fault { true } else { false }
+            ($0 as? OptionFault)?.sentence.hasPrefix("The options are not one JSON object") == true
         }
     }
 
@@ -276,7 +292,7 @@ import Testing
                 == Self.changed {
                     $0.certificate = .file("c.pem")
                     $0.host = "a"
-                    $0.port = 7
+                    $0.options["port"] = .number(7)
                     $0.interval = .seconds(60)
                 }
         )
@@ -315,7 +331,7 @@ import Testing
     @Test func `options of the command line count in place of the object's`() throws {
         let object = #"{"cert":"c","passphrase":"p","address":"a","port":1,"ca":"a","cacheLength":5,"voip":true}"#
         let options = try Self.read(object, commandLine: ["--p12", "--to", "--ca", "--cache-length"])
-        #expect(options.settings == Self.changed { $0.payloadLimit = 4096 })
+        #expect(options.settings == Self.changed { $0.options["payloadLimit"] = .number(4096) })
         #expect(options.remarks.contains("cert: not used, --p12 of the command line counts"))
         #expect(options.remarks.contains("passphrase: not used, --p12 of the command line counts"))
         #expect(options.remarks.contains("port 1: not used, --to of the command line counts"))
@@ -341,21 +357,24 @@ import Testing
         #expect(options.settings == NodeAPNSettings())
     }
 
+    @Test func `each row of the table with a name in node-apn is an option there`() {
+        let names = Set(NodeAPNOption.all.map(\.name))
+        for name in ProviderOption.all.compactMap({ $0.name(in: .nodeAPN) }) {
+            #expect(names.contains(name), "\(name)")
+        }
+    }
+
     @Test func `settings change the options that they name, and no other`() {
         var options = BinaryOptions()
-        NodeAPNSettings().apply(to: &options)
+        options.set { NodeAPNSettings().options[$0.name] }
         #expect(options == BinaryOptions())
         var settings = NodeAPNSettings()
-        settings.command = .simple
-        settings.payloadLimit = 4096
-        settings.cacheLength = 5
-        settings.autoAdjustCache = false
-        settings.buffersNotifications = false
-        settings.maxConnections = 7
-        settings.connectTimeout = .seconds(8)
-        settings.idleTimeout = .seconds(9)
-        settings.connectionRetryLimit = 10
-        settings.apply(to: &options)
+        settings.options = [
+            "command": .text("simple"), "payloadLimit": .number(4096), "cacheLength": .number(5),
+            "autoAdjustCache": .boolean(false), "buffersNotifications": .boolean(false), "maxConnections": .number(7),
+            "connectTimeout": .number(8), "idleTimeout": .number(9), "connectionRetryLimit": .number(10),
+        ]
+        options.set { settings.options[$0.name] }
         var expected = BinaryOptions()
         expected.command = .simple
         expected.payloadLimit = 4096
@@ -369,13 +388,11 @@ import Testing
         #expect(options == expected)
     }
 
-    @Test func `zero in the object sets no limit, and leaves connecting to the system's own`() {
-        var settings = NodeAPNSettings()
-        settings.connectTimeout = .zero
-        settings.idleTimeout = .zero
-        settings.connectionRetryLimit = 0
+    @Test func `zero in the object sets no limit, and leaves connecting to the system's own`() throws {
+        let object = #"{"connectTimeout":0,"connectionTimeout":0,"connectionRetryLimit":0}"#
+        let settings = try Self.read(object).settings
         var options = BinaryOptions()
-        settings.apply(to: &options)
+        options.set { settings.options[$0.name] }
         #expect(options.connectTimeout == .seconds(127))
         #expect(options.idleTimeout == nil)
         #expect(options.connectionRetryLimit == nil)

@@ -116,7 +116,7 @@ import Testing
                     harness.arguments(lines) + ["--loops", "2"],
                     "--loops 2 needs as many connections: give --connections 2"
                 ),
-                (harness.arguments(lines) + ["--loops", "0"], "--loops takes 1 to 64."),
+                (harness.arguments(lines) + ["--loops", "0"], "--loops takes a whole number, 1 to 64."),
                 (harness.arguments(harness.directory.path("none")), "No such file or directory"),
                 (harness.arguments(harness.directory.path("")), "Is a directory"),
                 (harness.arguments(lines, ca: "none.pem"), "does not exist"),
@@ -144,10 +144,10 @@ import Testing
                 ),
                 (
                     ["push", lines, "--backend", "migrate", "--share", "101"],
-                    "--share takes 0 to 100 percent."
+                    "--share takes a number, 0 to 100."
                 ),
                 (["push", lines], "Say where to send: --to HOST:PORT, --production or --sandbox."),
-                (harness.arguments(lines) + ["--bogus"], "Unknown option '…'"),
+                (harness.arguments(lines) + ["--bogus"], "There is no option '…' here; is --loops meant?"),
                 (harness.arguments(lines) + ["--http2"], "Over HTTP/2 send with --backend http2."),
                 (harness.arguments(lines) + ["--rate", "fast"], "it may be a secret. A number is wanted."),
                 (harness.arguments(lines) + ["--drain-limit", "5m"], "A number of seconds is wanted"),
@@ -167,10 +167,13 @@ import Testing
             ("--settle-time", ["-1", "0", "nan", "1e-30", "86401"], "--settle-time takes seconds, more than 0"),
             ("--connect-timeout", ["-1", "0", "inf"], "--connect-timeout takes seconds, more than 0"),
             ("--drain-limit", ["-1", "-nan", "1e99"], "--drain-limit takes seconds, 0 to 86400."),
-            ("--connections", ["-1", "0", "1001"], "--connections takes 1 to 1000."),
-            ("--cache-length", ["-1", "0", "2000000000"], "--cache-length takes 1 to 1073741824."),
-            ("--cache-limit", ["-1", "0", "2000000000"], "--cache-limit takes 1 to 1073741824."),
-            ("--connection-retry-limit", ["-1", "9223372036854775807"], "--connection-retry-limit takes 0 to"),
+            ("--connections", ["-1", "0", "1001"], "--connections takes a whole number, 1 to 1000."),
+            ("--cache-length", ["-1", "0", "2000000000"], "--cache-length takes a whole number, 1 to 1073741824."),
+            ("--cache-limit", ["-1", "0", "2000000000"], "--cache-limit takes a whole number, 1 to 1073741824."),
+            (
+                "--connection-retry-limit", ["-1", "9223372036854775807"],
+                "--connection-retry-limit takes a whole number, 0 to"
+            ),
             ("--connection-retry-time", ["-1", "nan", "86401"], "--connection-retry-time takes seconds, 0 to 86400"),
             ("--rate", ["-1", "0", "nan", "inf"], "--rate takes 0.01 to 1000000000."),
             ("--cache-length", ["x", "99999999999999999999"], "is invalid for '--cache-length"),

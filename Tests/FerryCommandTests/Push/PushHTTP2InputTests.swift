@@ -166,7 +166,10 @@ import Testing
             )
             let misspelt = try await FerryProgram.run(arguments + ["--backed", "http2"], in: directory)
             #expect(misspelt.status == 2)
-            #expect(misspelt.messages.contains("Unknown option '--backed'"), "\(misspelt.messages)")
+            #expect(
+                misspelt.messages.contains("There is no option '--backed' here; is --backend meant?"),
+                "\(misspelt.messages)"
+            )
         }
     }
 
@@ -208,9 +211,9 @@ import Testing
             (["--attempt-timeout", "-1"], "--attempt-timeout takes seconds, more than 0"),
             (["--ping-interval", "0"], "--ping-interval takes seconds, more than 0"),
             (["--device-interval", "86401"], "--device-interval takes seconds, more than 0"),
-            (["--streams", "0"], "--streams takes 1 to 100000."),
-            (["--streams", "100001"], "--streams takes 1 to 100000."),
-            (["--connections", "0"], "--connections takes 1 to 1000."),
+            (["--streams", "0"], "--streams takes a whole number, 1 to 100000."),
+            (["--streams", "100001"], "--streams takes a whole number, 1 to 100000."),
+            (["--connections", "0"], "--connections takes a whole number, 1 to 1000."),
             (["--proxy", "localhost"], "--proxy takes HOST:PORT."),
             (["--proxy-user", "me"], "--proxy-user and --proxy-password-file need --proxy."),
             (["--proxy", "localhost:1", "--proxy-password-file", "p"], "--proxy-password-file needs --proxy-user."),

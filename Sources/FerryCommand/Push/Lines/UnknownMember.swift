@@ -1,3 +1,5 @@
+internal import FerryOptions
+
 /// A member of a line that Ferry does not know.
 struct UnknownMember: Equatable {
     /// The name in quotes, or words in place of a long one.

@@ -1,9 +1,9 @@
 /// Finds the correct name for a mistyped one.
-enum SimilarName {
+package enum SimilarName {
     /// Returns the name with the fewest changed characters, if they are few for its length.
     ///
     /// Cost: the product of both lengths, for each name.
-    static func of(_ name: String, among names: [String]) -> String? {
+    package static func of(_ name: String, among names: [String]) -> String? {
         let nearest = names.map { (name: $0, distance: Self.distance(name.lowercased(), $0.lowercased())) }
             .min { $0.distance < $1.distance }
         guard let nearest, nearest.distance * 3 <= nearest.name.utf8.count else { return nil }

@@ -1,19 +1,21 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryOptions
 internal import FerryTerminal
+
+enum TokenFileSection: OptionSection {
+    static let arguments = OptionArgument.of(ProviderOption.tokenFile)
+}
 
 /// Options for the source of provider tokens: a key that signs them here, or a file of tokens from another program.
 struct ProviderTokenOptions: ParsableArguments {
     @OptionGroup
     var key: TokenKeyOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "A file with a provider token that is made elsewhere; it is read again when it changes.",
-            valueName: "file"
-        )
-    )
-    var providerTokenFile: String?
+    @OptionGroup
+    var file: OptionArguments<TokenFileSection>
+
+    private var providerTokenFile: String? { self.file.text("provider-token-file") }
 
     func validate() throws {
         if self.providerTokenFile != nil, !self.key.given.isEmpty {
@@ -27,8 +29,41 @@ struct ProviderTokenOptions: ParsableArguments {
     /// The options that were given.
     var given: [String] { self.key.given + (self.providerTokenFile == nil ? [] : [Self.fileOption]) }
 
-    /// Checks that both identifiers are given if a key is named.
-    func validateIdentifiers() throws { try self.key.validateIdentifiers() }
+    /// Checks that a token and a certificate are not both given, and that a key has both identifiers.
+    ///
+    /// - Parameters:
+    ///   - certificate: the options that name a certificate.
+    ///   - user: the service that wants credentials, for the message.
+    func validate(hasCertificate: Bool, of certificate: String = "--cert and --p12", for user: String) throws {
+        if self.areGiven, hasCertificate {
+            throw ValidationError(
+                "\(self.given.first ?? "--p8") excludes \(certificate): \(user) takes a provider token or a certificate."
+            )
+        }
+        try self.key.validateIdentifiers()
+    }
+
+    /// Checks that a token or a certificate is given.
+    func require(hasCertificate: Bool, for user: String) throws {
+        guard self.areGiven || hasCertificate else {
+            throw ValidationError(
+                "\(user) wants credentials: give --p8, --key-id and --team-id, or --provider-token-file, or --cert and "
+                    + "--key, or --p12."
+            )
+        }
+    }
+
+    /// Reads the key or the token, or else the certificate.
+    func credentials(
+        or certificate: CredentialOptions,
+        of file: NodeAPNSettings = NodeAPNSettings()
+    ) throws -> HTTP2Configuration.Credentials {
+        if let source = try self.source() { return .token(source) }
+        guard let identity = try certificate.identity(or: file)?.usedWhenExpired() else {
+            throw CommandFailure.usage("There are no credentials.")
+        }
+        return .certificate(identity)
+    }
 
     /// Reads the key or the token. Returns nil if no option names one.
     ///

@@ -1,0 +1,54 @@
+/// Why options cannot be used, as one sentence without a secret. All languages say it in these words.
+package struct OptionFault: Error, Hashable, CustomStringConvertible {
+    package var sentence: String
+
+    package init(_ sentence: String) { self.sentence = sentence }
+
+    package var description: String { self.sentence }
+
+    /// The text is not one JSON object.
+    static func malformed(_ fault: any Error) -> OptionFault {
+        OptionFault("The options are not one JSON object, such as {\"production\": true}: \(fault).")
+    }
+
+    /// - Parameter place: see ``place(_:_:)``.
+    package static func twice(_ place: String) -> OptionFault { OptionFault("The option \(place) stands there twice.") }
+
+    /// The value has a wrong type, or is out of range.
+    static func wrong(_ place: String, _ wanted: String) -> OptionFault {
+        OptionFault("The option \(place) takes \(wanted).")
+    }
+
+    static func missing(_ place: String) -> OptionFault { OptionFault("The option \(place) is missing.") }
+
+    /// - Parameter names: those that exist there.
+    static func unknown(_ place: String, _ name: String, among names: some Collection<String>) -> OptionFault {
+        OptionFault("There is no option \(place) here\(self.meant(name, among: names) ?? ".")")
+    }
+
+    /// "; is cacheLength meant?", if a name is like one of `names`.
+    package static func meant(_ name: String, among names: some Collection<String>) -> String? {
+        SimilarName.of(name, among: names.sorted()).map { "; is \($0) meant?" }
+    }
+
+    // MARK: Names
+
+    /// The length in bytes of the longest name that a message shows.
+    private static let longestName = 40
+    private static let namesWithDigits: Set<String> = ["p8", "p12", "pkcs12", "http2"]
+
+    /// The name in quotes, behind the path of its object.
+    package static func place(_ path: String, _ name: String) -> String {
+        self.isShown(name) ? "'\(path)\(name)'" : "with a name of \(name.utf8.count) bytes"
+    }
+
+    /// The name in the path of what it holds.
+    static func shown(_ name: String) -> String { self.isShown(name) ? name : "…" }
+
+    /// Whether a name may stand in a message. Options have names of letters; another name may be a secret.
+    package static func isShown(_ name: String) -> Bool {
+        self.namesWithDigits.contains(name)
+            || 1...self.longestName ~= name.utf8.count
+                && name.utf8.allSatisfy { UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 | 0x20 }
+    }
+}

@@ -1,0 +1,160 @@
+package import FerryCore
+
+/// A JSON object of options. Each is taken once by its name; what is left at the end has a wrong name.
+package struct OptionObject: Sendable {
+    private let language: OptionLanguage
+    /// The members that were not taken.
+    package private(set) var members: [String: OptionValue]
+    /// The place in the options, for messages: "" or "http2.".
+    private let path: String
+    /// For messages, the files of those members that the program did not write, by the place of a member or its object.
+    private var files: [String: FileName] = [:]
+    /// The names that exist here, because they were asked for.
+    private var known: Set<String> = []
+    /// The first option that is missing. A misspelt name may be the reason, and is told in its place.
+    private var missing: OptionFault?
+
+    /// - Parameter file: the file that holds `text`, for messages; nil if the program wrote it.
+    /// - Throws: when `text` is not one JSON object, or has a name twice.
+    package init(
+        _ text: some Collection<UInt8>,
+        of language: OptionLanguage,
+        file: FileName? = nil
+    ) throws(OptionFault) {
+        do {
+            self.init(try OptionValue.members(of: text), of: language)
+        } catch {
+            throw Self.fault(error, in: file)
+        }
+        for name in self.members.keys { self.files[name] = file }
+    }
+
+    package init(_ members: [String: OptionValue] = [:], of language: OptionLanguage, at path: String = "") {
+        self.language = language
+        self.members = members
+        self.path = path
+    }
+
+    private static func fault(_ fault: OptionFault, in file: FileName?) -> OptionFault {
+        guard let file else { return fault }
+        return OptionFault("In \(file.words(option: "'config'")): \(fault.sentence)")
+    }
+
+    private func fault(_ fault: OptionFault, of name: String) -> OptionFault {
+        Self.fault(fault, in: self.file(of: name))
+    }
+
+    private func file(of name: String) -> FileName? {
+        self.files[self.path + name] ?? self.files[String(self.path.dropLast())]
+    }
+
+    /// The place of a member in the options, for messages.
+    package func place(_ name: String) -> String { OptionFault.place(self.path, name) }
+
+    // MARK: Taking
+
+    /// Takes an option of `kind`; nil if it is missing or null.
+    package mutating func take(_ name: String, _ kind: OptionKind) throws(OptionFault) -> OptionValue? {
+        self.known.insert(name)
+        guard let given = self.members.removeValue(forKey: name), given != .null else { return nil }
+        if let value = kind.value(given, in: self.language) { return value }
+        var (place, wanted) = (self.place(name), kind)
+        if case .list(let element) = kind, case .list(let elements) = given,
+            let index = elements.firstIndex(where: { element.value($0, in: self.language) == nil })
+        {
+            (place, wanted) = ("'\(self.path)\(name)[\(index)]'", element)
+        }
+        throw self.fault(.wrong(place, wanted.wanted(in: self.language)), of: name)
+    }
+
+    /// Takes an option of the table; nil if it is missing, or does not exist in this language.
+    package mutating func take(_ option: ProviderOption) throws(OptionFault) -> OptionValue? {
+        guard let name = option.name(in: self.language) else { return nil }
+        return try self.take(name, option.kind)
+    }
+
+    /// Takes an option of the table.
+    ///
+    /// - Parameter name: its name in the library.
+    package mutating func take(_ name: String) throws(OptionFault) -> OptionValue? { try self.take(.named(name)) }
+
+    /// Takes an object; nil if it is missing.
+    package mutating func object(_ name: String) throws(OptionFault) -> OptionObject? {
+        guard case .object(let members) = try self.take(name, .object) else { return nil }
+        return self.object(members, at: "\(self.path)\(name).")
+    }
+
+    /// Takes a list of objects; nil if it is missing.
+    package mutating func objects(_ name: String) throws(OptionFault) -> [OptionObject]? {
+        guard case .list(let elements) = try self.take(name, .list(of: .object)) else { return nil }
+        return elements.enumerated().compactMap { index, element in
+            guard case .object(let members) = element else { return nil }
+            return self.object(members, at: "\(self.path)\(name)[\(index)].")
+        }
+    }
+
+    private func object(_ members: [String: OptionValue], at path: String) -> OptionObject {
+        var object = OptionObject(members, of: self.language, at: path)
+        object.files = self.files
+        return object
+    }
+
+    /// Takes an option that has to be there.
+    ///
+    /// - Parameters:
+    ///   - value: what was taken under this name.
+    ///   - other: stands for it until ``end()``, which throws if `value` is nil.
+    package mutating func require<Value>(_ name: String, _ value: Value?, or other: Value) -> Value {
+        if value == nil, self.missing == nil { self.missing = .missing(self.place(name)) }
+        return value ?? other
+    }
+
+    /// - Throws: when a value was not taken, or one that has to be there is missing.
+    package func end() throws(OptionFault) {
+        if let name = self.members.keys.min() {
+            throw self.fault(.unknown(self.place(name), name, among: self.known), of: name)
+        }
+        if let missing { throw missing }
+    }
+
+    // MARK: Looking and changing
+
+    /// Whether an option is given, in any form.
+    package func has(_ name: String) -> Bool { self.members[name] != nil }
+
+    /// Returns a text without taking it; nil if it is none.
+    package func peek(_ name: String) -> String? {
+        guard case .text(let text) = self.members[name] else { return nil }
+        return text
+    }
+
+    package mutating func remove(_ names: some Sequence<String>) {
+        for name in names { self.members[name] = nil }
+    }
+
+    package mutating func keep(_ names: Set<String>) {
+        self.members = self.members.filter { names.contains($0.key) }
+    }
+
+    /// Sets an option that the program did not write.
+    package mutating func set(_ name: String, _ value: OptionValue?) { self.members[name] = value }
+
+    /// Puts the members of `other` in place of those with their names. They keep the files that name them in messages.
+    package mutating func replaceMembers(by other: OptionObject) {
+        for (name, value) in other.members {
+            self.members[name] = value
+            self.files[self.path + name] = other.file(of: name)
+        }
+    }
+
+    /// Sets the object under a name. Its members keep the files that name them in messages.
+    package mutating func set(_ name: String, object: OptionObject) {
+        self.members[name] = .object(object.members)
+        self.files.merge(object.files) { $1 }
+    }
+
+    /// The options as one text, to compare them with others.
+    package func text(without left: Set<String>) -> String {
+        OptionValue.object(self.members.filter { !left.contains($0.key) }).canonical
+    }
+}
