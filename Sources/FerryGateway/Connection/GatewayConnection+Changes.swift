@@ -2,7 +2,7 @@ internal import FerryBinary
 internal import FerryCore
 internal import NIOCore
 
-/// Changes of state.
+/// The changes of a connection's state.
 extension GatewayConnection {
     mutating func tell(_ response: ErrorResponse, _ candidate: Candidate, now: NIODeadline) -> Action {
         let sequence = candidate.episode.sequence
@@ -32,25 +32,24 @@ extension GatewayConnection {
         return .closeOutput
     }
 
-    /// Gives the present rejection up, and reads on.
+    /// Gives up the present rejection, and continues to read.
     mutating func giveUp(_ effects: inout [Effect]) {
         if let rejection = self.ledger.rejection { effects.append(.deferRejection(of: rejection.job)) }
         self.ledger.pass()
         self.state = .reading
     }
 
-    /// Notes that the drain is over. A client that reads late sends again what it writes from now on, too: so that stays
-    /// part of the episode.
+    /// Notes that the drain is over. A client that reads late also sends later notifications again.
     mutating func becomeDeaf() { self.state = .deaf }
 
-    /// Lets the output end, although the client writes: it goes on until it sees the end.
+    /// Ends the output although the client still writes. The client writes until it sees the end.
     mutating func endOutput() {
         guard case .draining(var drain) = self.state, drain.output == .open else { return }
         drain.output = .ending
         self.state = .draining(drain)
     }
 
-    /// Notes that no later notification belongs to the episode.
+    /// Notes that later notifications do not belong to the episode.
     private mutating func endFollowers() {
         guard let told = self.told, told.end == nil else { return }
         self.told?.end = self.ledger.next
@@ -72,7 +71,7 @@ extension GatewayConnection {
         return .close(episode)
     }
 
-    /// Forgets the rejections that the replay filter answers for, or that are deferred already.
+    /// Forgets the rejections that were deferred, or that the replay filter will tell.
     mutating func forgetRejections() {
         while self.ledger.rejection != nil { self.ledger.pass() }
     }
@@ -82,7 +81,7 @@ extension GatewayConnection {
         for job in self.ledger.releaseDue(now: now) { effects.append(.release(job)) }
     }
 
-    /// Notes whether the window stops the reading.
+    /// Notes whether a full window stops the reading.
     mutating func noteReading(now: NIODeadline) {
         if self.isReading {
             if self.stoppedAt != nil { self.resumedAt = now }

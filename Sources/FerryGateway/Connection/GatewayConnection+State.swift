@@ -44,7 +44,7 @@ extension GatewayConnection {
         }
 
         var word: Word
-        /// When all notifications before the named one were resolved.
+        /// The time at which all notifications before the named one were resolved.
         var knownAt: NIODeadline
         /// Whether the journal has the episode.
         var isDurable = false
@@ -69,7 +69,7 @@ extension GatewayConnection {
     /// A request to end the connection.
     struct Stop: Sendable {
         var since: NIODeadline
-        /// Whether the window was full for too long, so that silence is no longer waited for.
+        /// Whether the window was full for too long. If so, the stop does not wait for silence.
         var isUrgent: Bool
     }
 }

@@ -2,7 +2,7 @@ internal import FerryCore
 internal import NIOCore
 
 extension GatewayConnection {
-    /// Goes from state to state as far as inputs and time allow, up to the next action.
+    /// Changes state as far as inputs and time allow, and returns the next action.
     mutating func proceed(
         now: NIODeadline,
         standing: ReplayFilter.Standing,
@@ -20,8 +20,7 @@ extension GatewayConnection {
         return action
     }
 
-    /// When the full window has stopped the reading for too long; nil while the connection reads, or ends for that
-    /// reason already.
+    /// When a full window has stopped the reading for too long; nil while the connection reads or already ends for it.
     private var stopEnd: NIODeadline? {
         guard let stoppedAt = self.stoppedAt, self.state.isAdopting else { return nil }
         guard self.state.mayTell else {
@@ -67,8 +66,8 @@ extension GatewayConnection {
             case .journalling(let candidate, let until):
                 guard until <= now || self.isOverruled(candidate) else { return .none }
                 guard case .rejection = candidate.word else {
-                    // Without its last word, a client loses what it has written and the gateway has not read. Without the
-                    // journal, a kill in the next minutes makes copies.
+                    // Without its last word, the client would lose notifications that it has written and the gateway
+                    // has not read. Without the journal, a kill in the next minutes would make copies.
                     let response = self.response(to: candidate, standing, now: now)
                     guard let response else { return self.closeOutput(now: now, &effects) }
                     return self.tell(response, candidate, now: now)
@@ -98,7 +97,7 @@ extension GatewayConnection {
         }
     }
 
-    /// When to call ``timePassed(now:standing:)`` next; nil: only inputs can change anything.
+    /// When to call ``timePassed(now:standing:)`` next; nil if only an input can change the state.
     func nextDeadline(standing: ReplayFilter.Standing) -> NIODeadline? {
         var next = NIODeadline.distantFuture
         if self.spool == .open, let release = self.ledger.nextRelease { next = release }
@@ -129,7 +128,7 @@ extension GatewayConnection {
         }
     }
 
-    /// When a shutdown says its last word: after a silence in which everything got its result.
+    /// When a shutdown writes its last word. Before that comes a silence in which every notification gets its result.
     private func stopAt(_ stop: Stop) -> NIODeadline {
         guard !stop.isUrgent else { return stop.since }
         let limit = stop.since + GatewayBounds.shutdown
@@ -148,13 +147,13 @@ extension GatewayConnection {
         return self.stop.map { min(end, self.stopAt($0)) } ?? end
     }
 
-    /// When the output is closed behind an error response: when the client has had time to act on it, and pauses. Nil: it
+    /// When the output is closed after an error response: the client has had time to act on it, and pauses. Nil if it
     /// is closed.
     private func outputEnd(_ drain: Drain) -> NIODeadline? {
         let earliest = drain.startedAt + GatewayBounds.outputDelay + self.roundTrip
         switch drain.output {
         case .open:
-            // While the gateway does not read, the client cannot be silent.
+            // While the gateway does not read, the silence is its own and not the client's.
             guard self.isReading else { return self.drainEnd(drain) }
             let pause = max(self.pace.heardAt, self.resumedAt) + GatewayBounds.outputQuiet + self.roundTrip
             return min(max(earliest, pause), self.drainEnd(drain))
@@ -169,7 +168,7 @@ extension GatewayConnection {
         let quiet = max(GatewayBounds.drainQuiet, self.roundTrip + self.roundTrip + self.roundTrip)
         let end = drain.startedAt + GatewayBounds.drain
         if self.stop?.isUrgent ?? false { return drain.startedAt + GatewayBounds.drainQuiet }
-        // While the gateway does not read, the client cannot be silent.
+        // While the gateway does not read, the silence is its own and not the client's.
         guard self.isReading else { return end }
         return min(end, max(self.pace.heardAt, drain.startedAt, self.resumedAt) + quiet)
     }

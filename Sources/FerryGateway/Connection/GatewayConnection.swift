@@ -31,8 +31,8 @@ internal import NIOCore
 ///   └────────────────────────────────────────────┘
 /// ```
 ///
-/// While it drains, and while it is deaf, the machine reads and admits notifications like before: nothing that was read
-/// is lost. "Calm" is judged again in the turn in which the error response is written.
+/// While it drains, and while it is deaf, the machine reads and admits notifications as before, so none is lost. "Calm"
+/// is judged again in the turn in which the error response is written.
 ///
 /// The owner asks the scope's ``ReplayFilter`` for the client's standing, calls ``timePassed(now:standing:)`` at
 /// ``nextDeadline``, reads only while ``isReading``, and does each action before its next call.
@@ -41,7 +41,7 @@ struct GatewayConnection: ~Copyable, Sendable {
     enum Action: Hashable, Sendable {
         case none
         /// Write to the journal that this episode begins, and then call ``durable(_:now:standing:)``. The connection
-        /// may give up meanwhile.
+        /// may give up before that call.
         case journal(EpisodeID)
         /// In this turn open the episode in the replay filter, and write the response. Continue to read.
         case tell(Telling)
@@ -49,8 +49,8 @@ struct GatewayConnection: ~Copyable, Sendable {
         case closeOutput
         /// Tell the replay filter that this episode is drained.
         case drained(EpisodeID)
-        /// Close the connection in both directions, and tell the replay filter that the episode, if any, is drained. Jobs
-        /// that run go on: defer their rejections.
+        /// Close the connection in both directions, and tell the replay filter that the episode, if any, is drained.
+        /// Running jobs continue, and their rejections must be deferred.
         case close(EpisodeID?)
     }
 
@@ -63,17 +63,17 @@ struct GatewayConnection: ~Copyable, Sendable {
 
     /// The owner's judgement of a notification.
     struct Admitted: Sendable {
-        /// The notification, with the job that it has or joins, and that job's fate.
+        /// The notification with its own job, or with the job that it joins, and the fate of that job.
         var follower: Follower
         var kind: Kind
-        /// Whether the journal has it.
+        /// Whether the journal has the notification.
         var isJournalled: Bool
 
         enum Kind: Hashable, Sendable {
             case new
-            /// A copy that is not forwarded.
+            /// The notification is a copy and is not forwarded.
             case copy
-            /// The same, of a client that sends it until it sees the end of the connection.
+            /// The notification is a copy of a client that repeats it until it sees the end of the connection.
             case circling
         }
 
@@ -84,30 +84,30 @@ struct GatewayConnection: ~Copyable, Sendable {
         }
     }
 
-    /// The place of what is unresolved after ``GatewayBounds/release``.
+    /// The place for notifications that are unresolved after ``GatewayBounds/release``.
     enum Spool: Hashable, Sendable {
-        /// It has room, and the notification is released.
+        /// The spool has room, so the notification is released.
         case open
-        /// It has room, but its store does not answer at the time. Nothing is released, and the gateway reads on as far as the
-        /// memory of the connection goes: a client that is held, or ended, loses more than one that waits.
+        /// The spool has room, but its store does not answer now. Nothing is released, and the gateway reads on as far
+        /// as the memory of the connection allows. A client that is held or ended loses more than a client that waits.
         case waiting
-        /// It has no room, or there is none. The window fills, the reading stops, and the connection ends.
+        /// The spool is full or does not exist. The window fills, the reading stops, and the connection ends.
         case full
     }
 
-    /// The sign that this connection gives of a client that opens one for each notification.
+    /// The evidence of this connection about a client that opens one for each notification.
     enum Single: Hashable, Sendable {
         case unknown
-        /// The client ended it behind its only notification.
+        /// The client ended the connection after its only notification.
         case ended
-        /// It stayed open behind its only notification.
+        /// The connection stayed open after its only notification.
         case kept
     }
 
     let id: ConnectionID
     var spool: Spool
     let openedAt: NIODeadline
-    /// The round trip that the system measured; nil: it has measured none so far.
+    /// The round trip that the system measured; nil if it has measured none yet.
     private var transportRoundTrip: TimeAmount?
     private let handshakeRoundTrip: TimeAmount
 
@@ -119,21 +119,21 @@ struct GatewayConnection: ~Copyable, Sendable {
     /// When the window became full; nil while the connection reads.
     var stoppedAt: NIODeadline?
     var resumedAt = NIODeadline.distantPast
-    /// The notification that was named, and the end of its followers; nil while they drain.
+    /// The named notification, and the end of its followers; nil while they drain.
     var told: (sequence: UInt64, end: UInt64?)?
     private var crashMisses = 0
-    /// The latest end of the connection, after bytes that are no notification came behind a rejected one; nil: none
-    /// came. The rejection has the same cause, such as a length that counts characters, so it is told first.
+    /// The latest end of the connection after invalid bytes that followed a rejected notification; nil if there were
+    /// none. Both have the same cause, such as a length that counts characters, so the rejection is told first.
     private(set) var brokenEnd: NIODeadline?
-    /// The sign of a client that opens a connection for each notification.
+    /// The evidence about a client that opens a connection for each notification.
     private(set) var single = Single.unknown
 
-    /// Bytes that belong to no whole notification.
+    /// The number of bytes that belong to no whole notification.
     var discardedBytes = 0
 
     /// - Parameters:
     ///   - id: a number that no other connection ever had.
-    ///   - spool: the owner keeps it up to date.
+    ///   - spool: the present state of the spool. The owner keeps it up to date.
     ///   - handshake: the round trip that the TLS handshake showed.
     init(
         _ id: ConnectionID,
@@ -155,13 +155,13 @@ struct GatewayConnection: ~Copyable, Sendable {
     /// Notes the round trip that the system measured.
     mutating func sampled(roundTrip: TimeAmount) { self.transportRoundTrip = max(roundTrip, .zero) }
 
-    /// The longer one of both measurements: a balancer that answers for the client hides the way behind it from the system,
-    /// and not from TLS.
+    /// The longer one of both measurements. A balancer that answers for the client hides the path behind it from the
+    /// system, but not from TLS.
     var roundTrip: TimeAmount {
         max(self.transportRoundTrip ?? GatewayBounds.unknownRoundTrip, self.handshakeRoundTrip)
     }
 
-    /// Takes bytes from the client. The window may be exceeded by what one read brings.
+    /// Takes bytes from the client. One read may exceed the window.
     ///
     /// - Parameter admit: gets each whole notification, and the bytes that its ranges refer to, valid during the call.
     mutating func received(
@@ -173,7 +173,7 @@ struct GatewayConnection: ~Copyable, Sendable {
     ) -> Action {
         guard self.state.isAdopting, self.brokenEnd == nil else {
             self.discardedBytes += bytes.readableBytes
-            // A client that writes on is not calm.
+            // A client that still writes is not calm.
             if self.brokenEnd != nil { self.pace.heard(1, now: now) }
             return .none
         }
@@ -220,7 +220,7 @@ struct GatewayConnection: ~Copyable, Sendable {
         return self.proceed(now: now, standing: standing, &effects)
     }
 
-    /// Counts a notification as accepted because the spool has it, before the time has come.
+    /// Counts a notification as accepted before its time, because it is in the spool.
     mutating func release(
         _ sequence: UInt64,
         now: NIODeadline,
@@ -244,14 +244,14 @@ struct GatewayConnection: ~Copyable, Sendable {
         return self.proceed(now: now, standing: standing, &effects)
     }
 
-    /// Notes the end of input or a reset. Before a call for a reset, the owner passes on what the system still holds.
+    /// Notes the end of input or a reset. Before a reset, the owner passes on the bytes that the system still has.
     mutating func inputEnded(now: NIODeadline, effects: inout [Effect]) -> Action {
         if case .closed = self.state { return .none }
         if self.isSingle, now < self.pace.heardAt + GatewayBounds.single { self.single = .ended }
         return self.close(&effects)
     }
 
-    /// Does what is due. A call that is too early or repeated does no harm.
+    /// Carries out due work. A call that is too early or repeated does no harm.
     mutating func timePassed(
         now: NIODeadline,
         standing: ReplayFilter.Standing,
@@ -260,7 +260,7 @@ struct GatewayConnection: ~Copyable, Sendable {
         self.proceed(now: now, standing: standing, &effects)
     }
 
-    /// Ends the connection in an orderly way: with status 10 where that is safe.
+    /// Ends the connection in order, with status 10 if that is safe.
     mutating func shutDown(now: NIODeadline, standing: ReplayFilter.Standing, effects: inout [Effect]) -> Action {
         self.stop = self.stop ?? Stop(since: now, isUrgent: false)
         return self.proceed(now: now, standing: standing, &effects)
@@ -287,13 +287,13 @@ struct GatewayConnection: ~Copyable, Sendable {
     /// Whether one notification was read, and nothing was told.
     var isSingle: Bool { self.ledger.next == 1 && self.state.mayTell }
 
-    /// Notes that the connection stays open behind its only notification.
+    /// Notes that the connection stays open after its only notification.
     mutating func noteSingle(now: NIODeadline) {
         guard self.single == .unknown, self.isSingle else { return }
         if self.pace.heardAt + GatewayBounds.single <= now { self.single = .kept }
     }
 
-    /// The episode that begins when the last word that waits is written; nil: none waits.
+    /// The episode that begins when the waiting last word is written; nil if no last word waits.
     var waitingEpisode: EpisodeID? {
         switch self.state {
         case .calming(let candidate), .journalling(let candidate, _): candidate.episode
@@ -307,11 +307,11 @@ struct GatewayConnection: ~Copyable, Sendable {
         return self.ledger.next == 1
     }
 
-    /// The job of a notification that is kept.
+    /// The job of a notification that is still kept.
     func job(of sequence: UInt64) -> JobID? { self.ledger.job(of: sequence) }
 
-    /// Whether this connection tells or defers a rejection of this notification. If not, it is a follower: the replay
-    /// filter answers for it.
+    /// Whether this connection tells or defers a rejection of this notification. If not, the notification is a
+    /// follower, and the replay filter tells its rejection.
     func answers(for sequence: UInt64) -> Bool { !self.isFollower(sequence) }
 
     // MARK: Reading

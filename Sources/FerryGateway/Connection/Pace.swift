@@ -9,13 +9,11 @@ struct Pace: Sendable {
         var count: Int
     }
 
-    /// The time within which notifications count as one burst. A burst that ends later does no harm: the client is calm
-    /// later.
+    /// The time within which notifications count as one burst. A longer burst only makes the client calm later.
     private static let burst: TimeAmount = .milliseconds(5)
 
     private var bursts: Deque<Burst> = []
-    /// When the last byte came, even one of an incomplete notification; before the first byte, when the connection
-    /// began.
+    /// The time of the last byte, even of an incomplete notification. At first, the start of the connection.
     private(set) var heardAt: NIODeadline
 
     init(now: NIODeadline) {

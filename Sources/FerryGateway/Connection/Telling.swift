@@ -2,13 +2,13 @@ internal import FerryBinary
 internal import FerryCore
 internal import NIOCore
 
-/// The last word of the gateway on a connection, and what follows from it for the replay filter.
+/// The last word of the gateway on a connection, and its consequences for the replay filter.
 struct Telling: Hashable, Sendable {
     var episode: EpisodeID
     /// ``EpisodeKind/rejection`` or ``EpisodeKind/shutdown``.
     var kind: EpisodeKind
     var response: ErrorResponse
-    /// The job of the rejected notification. Defer its rejection if the episode ends unheard.
+    /// The job of the rejected notification. If the episode ends unheard, its rejection must be deferred.
     var job: JobID?
     /// The key of the notification that the response names.
     var named: ReplayKey?

@@ -4,8 +4,8 @@ internal import NIOCore
 
 /// The notifications of one client connection, in the order in which they were read, with their results.
 ///
-/// The binary protocol names one notification, and thereby says that all before it were accepted. So a verdict is
-/// possible only for the oldest rejection, and only after everything before it is resolved.
+/// An error response names one notification, and means that all before it were accepted. So only the oldest rejection
+/// can be told, and only after everything before it is resolved.
 ///
 /// ```
 ///      kept                        kept
@@ -16,11 +16,11 @@ internal import NIOCore
 ///             rejection      head: the oldest unresolved
 /// ```
 ///
-/// Without a rejection everything before the head is forgotten.
+/// Without a rejection, all notifications before the head are forgotten.
 struct Ledger: Sendable {
     /// A notification as it was read.
     struct Frame: Sendable {
-        /// The bytes from the client; nil: a notification without one.
+        /// The identifier as the client sent it; nil for a notification without one.
         var identifier: UInt32?
         /// The key, job and fate; nil for a notification that was refused before it had a job.
         var follower: Follower?
@@ -51,13 +51,13 @@ struct Ledger: Sendable {
     private struct Entry: Sendable {
         var frame: Frame
         var readAt: NIODeadline
-        /// Whether the client hears of it as accepted although its job is running.
+        /// Whether the client counts it as accepted although its job is running.
         var isReleased = false
 
         var isResolved: Bool { self.isReleased || self.frame.fate != .running }
     }
 
-    /// A rejected notification before which everything is resolved.
+    /// A rejected notification. Everything before it is resolved.
     struct Rejection: Hashable, Sendable {
         var sequence: UInt64
         var identifier: UInt32?
@@ -67,7 +67,7 @@ struct Ledger: Sendable {
         var isProbe: Bool
     }
 
-    /// The last notification before which everything was resolved, itself accepted.
+    /// The last accepted notification before which everything was resolved.
     struct Accepted: Hashable, Sendable {
         var sequence: UInt64
         var identifier: UInt32?
@@ -84,9 +84,9 @@ struct Ledger: Sendable {
     private(set) var lastAccepted: Accepted?
     private var identifiers = IdentifierSet()
     private var window = ReadingWindow()
-    /// The unresolved notifications: those behind the head that have their results are none.
+    /// The number of unresolved notifications. A notification after the head that has its result does not count.
     private var unresolvedCount = 0
-    /// The bytes of all unresolved notifications.
+    /// The bytes of all unresolved notifications together.
     private var unresolvedBytes = 0
 
     init() {}
@@ -105,7 +105,7 @@ struct Ledger: Sendable {
     /// Whether everything that was read is resolved.
     var isResolved: Bool { self.head == self.next }
 
-    /// Whether the last notification that was read is rejected, and its client may still hear of it.
+    /// Whether the last read notification is rejected, and its client may still be told.
     var endsWithRejection: Bool {
         guard let last = self.entries.last, !last.isReleased, case .rejected = last.frame.fate else { return false }
         return true
@@ -114,7 +114,7 @@ struct Ledger: Sendable {
     /// Whether the gateway may read more.
     var hasRoom: Bool { self.unresolvedCount < self.window.size && self.hasMemory }
 
-    /// The same without the window.
+    /// Whether the gateway may read more, as far as the memory allows.
     var hasMemory: Bool {
         self.unresolvedBytes < GatewayBounds.windowBytes
             && self.next - (self.rejection?.sequence ?? self.head) < GatewayBounds.followers
@@ -123,10 +123,10 @@ struct Ledger: Sendable {
     /// Returns whether this identifier names one notification of the connection only.
     func isUnique(_ identifier: UInt32) -> Bool { self.identifiers.isUnique(identifier) }
 
-    /// How many notifications were read after this one.
+    /// Returns the number of notifications that were read after this one.
     func followerCount(of sequence: UInt64) -> Int { Int(self.next - min(sequence + 1, self.next)) }
 
-    /// The job of a notification that is kept.
+    /// The job of a notification that is still kept.
     func job(of sequence: UInt64) -> JobID? {
         self.index(of: sequence).flatMap { self.entries[$0].frame.follower?.job }
     }
@@ -138,7 +138,7 @@ struct Ledger: Sendable {
 
     // MARK: Changes
 
-    /// Notes a notification; returns its sequence number.
+    /// Adds a notification, and returns its sequence number.
     @discardableResult
     mutating func append(_ frame: Frame, now: NIODeadline) -> UInt64 {
         let sequence = self.next
@@ -149,8 +149,8 @@ struct Ledger: Sendable {
         return sequence
     }
 
-    /// Notes a result. Returns false if the client counts the notification as accepted already, or if it is not known:
-    /// then no error response can tell a rejection any more.
+    /// Notes a result. Returns false if the client already counts the notification as accepted, or if the notification
+    /// is unknown. An error response can then no longer tell its rejection.
     mutating func settle(_ sequence: UInt64, _ fate: JobFate, now: NIODeadline) -> Bool {
         guard fate != .running, let index = self.index(of: sequence), !self.entries[index].isResolved else {
             return false
@@ -161,8 +161,8 @@ struct Ledger: Sendable {
         return true
     }
 
-    /// Counts one notification as accepted while its job is running, because the spool has it. Returns false if it is
-    /// resolved already.
+    /// Counts a notification as accepted while its job is running, because it is in the spool. Returns false if the
+    /// notification is resolved.
     mutating func release(_ sequence: UInt64, now: NIODeadline) -> Bool {
         guard let index = self.index(of: sequence), !self.entries[index].isResolved else { return false }
         self.entries[index].isReleased = true
@@ -171,7 +171,7 @@ struct Ledger: Sendable {
         return true
     }
 
-    /// Releases what is due; returns the jobs.
+    /// Releases the notifications whose time has come, and returns their jobs.
     mutating func releaseDue(now: NIODeadline) -> [JobID] {
         guard let due = self.nextRelease, due <= now else { return [] }
         var jobs: [JobID] = []
@@ -187,12 +187,12 @@ struct Ledger: Sendable {
         return jobs
     }
 
-    /// When the oldest unresolved notification is to be released; nil without one.
+    /// When the oldest unresolved notification must be released; nil if there is none.
     var nextRelease: NIODeadline? {
         self.index(of: self.head).map { self.entries[$0].readAt + GatewayBounds.release }
     }
 
-    /// Gives the present rejection up: the client will not hear of it on this connection.
+    /// Gives up the present rejection. This connection will not tell it.
     mutating func pass() {
         guard let passed = self.rejection else { return }
         self.rejection = nil
@@ -204,7 +204,7 @@ struct Ledger: Sendable {
         self.forget()
     }
 
-    /// The notifications after this one that have a job, in order. A released one is running.
+    /// The notifications after this one that have a job, in order. The fate of a released one is `running`.
     func followers(of sequence: UInt64) -> [Follower] {
         let first = Int(min(max(sequence + 1, self.start), self.next) - self.start)
         return self.entries.dropFirst(first).compactMap { entry in
@@ -214,7 +214,7 @@ struct Ledger: Sendable {
         }
     }
 
-    /// Removes everything; returns the rejections that were neither told nor passed.
+    /// Removes everything. Returns the rejections that were neither told nor given up.
     mutating func removeAll() -> [Rejection] {
         let first = self.rejection?.sequence ?? self.head
         let rejections = (first..<self.next).compactMap { sequence in
@@ -231,7 +231,7 @@ struct Ledger: Sendable {
 
     // MARK: The head
 
-    /// Moves the head behind everything that is resolved.
+    /// Moves the head past all resolved notifications.
     private mutating func advance() {
         while let index = self.index(of: self.head), self.entries[index].isResolved {
             let entry = self.entries[index]
@@ -271,7 +271,7 @@ struct Ledger: Sendable {
 
     private mutating func resolved(_ entry: Entry, now: NIODeadline) {
         self.count(entry.frame, -1)
-        // Its own time, not the head's: one slow device says nothing of the way to APNs.
+        // The time of this notification counts, not the head's. One slow device says nothing about the path to APNs.
         self.window.resolved(after: now - entry.readAt, now: now)
     }
 
