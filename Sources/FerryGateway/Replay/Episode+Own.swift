@@ -4,7 +4,7 @@ internal import NIOCore
 /// Copies on the connection that was told. The client reads the error response late, and writes there until it sees the
 /// end.
 extension Episode {
-    /// The client's writing on the connection that was told.
+    /// The notifications that the client writes on the connection that was told.
     enum Writing {
         /// Any notifications. `repeated` is the number of first followers that just came again in a row. Nil: the
         /// notification that the error response names came again, and only followers after it, as in a list that is
@@ -13,8 +13,7 @@ extension Episode {
         /// Its followers under their old identifiers, which it does not send on the next connection. `next` is the
         /// place of the follower that is expected now, and `row` the number of copies that just came in a row.
         case inPlace(next: Int, row: Int)
-        /// Its followers under new identifiers, until it sees the end of the connection. It sends them on the next
-        /// connection, too.
+        /// Its followers under new identifiers, until it sees the end. It sends them on the next connection, too.
         case inCircles
         /// The same as `inCircles`, found after the drain.
         case inLateCircles

@@ -8,15 +8,15 @@ struct EpisodeID: Hashable, Sendable {
     var sequence: UInt64
 }
 
-/// A notification that a client sent after the one that was named, and may send again.
+/// A notification that a client sent after the named one, and may send again.
 struct Follower: Hashable, Sendable {
     var key: ReplayKey
     var job: JobID
     var fate: JobFate
-    /// The payload is identical by nature (device management, content-available only, `{}`), so that equal keys prove
-    /// little.
+    /// Whether many payloads are equal by nature (device management, content-available only, `{}`), so that equal keys
+    /// prove little.
     var isConstant: Bool
-    /// Nil: it has none, or it is not known any more.
+    /// The identifier; nil if there is none, or if it is no longer known.
     var identifier: UInt32?
 }
 
@@ -28,11 +28,11 @@ enum EpisodeKind: Hashable, Sendable {
     case shutdown
     /// The gateway's process was killed. Its clients were told nothing, so this proves nothing either.
     case crash
-    /// It was open when the gateway's process was killed. Whether the client has read the error response is not known, so
-    /// this proves nothing.
+    /// The episode was open when the gateway's process was killed. It is not known whether the client has read the
+    /// error response, so this proves nothing.
     case restored
 
-    /// Whether its connection is gone when it is opened.
+    /// Whether the connection is gone when the episode is opened.
     var isPast: Bool { self == .crash || self == .restored }
 }
 
@@ -44,10 +44,11 @@ enum EpisodeKind: Hashable, Sendable {
 ///   └──────────┘         └──────┘
 /// ```
 ///
-/// While it drains, followers are appended. In both states copies are matched. The connection that was told carries copies
-/// until it closes, at most for ``GatewayBounds/ownCopies``: an episode does not end before that because all matched.
+/// While the episode drains, followers are appended. In both states copies are matched. The connection that was told
+/// carries copies until it closes, for at most ``GatewayBounds/ownCopies``. Until then the episode does not end, even
+/// if all followers are matched.
 ///
-/// All its times are readings of the filter's ``FilterClock``, except ``openedAt``.
+/// All times are readings of the filter's ``FilterClock``, except ``openedAt``.
 struct Episode: Sendable {
     struct Entry: Sendable {
         var job: JobID
@@ -70,7 +71,7 @@ struct Episode: Sendable {
         var before: Int
     }
 
-    /// The conclusion of an episode about its client.
+    /// The evidence of an episode about its client.
     enum Evidence: Equatable {
         case nothing
         case resends
@@ -79,29 +80,29 @@ struct Episode: Sendable {
 
     let id: EpisodeID
     let kind: EpisodeKind
-    /// By the machine's clock.
+    /// When the episode was opened, by the machine's clock.
     let openedAt: NIODeadline
     private let beganAt: NIODeadline
-    /// The round trip of the connection that was told: the client's next one takes as long.
+    /// The round trip of the connection that was told. The client's next connection takes as long.
     private let roundTrip: TimeAmount
-    /// The key of the notification that the error response names; nil: it has none, as one that the gateway refused.
+    /// The key of the notification that the error response names; nil if it has none, because the gateway refused it.
     let named: ReplayKey?
     let namedJob: JobID?
-    /// The position in the filter's list of overtaking copies from which on they can belong to this drain.
+    /// The position in the filter's list of overtaking copies. Copies from this position on can belong to this drain.
     let overtakersFrom: Int
     var log = ReplayLog<Entry>()
     private(set) var matchCount = 0
-    /// The followers that came again on other connections.
+    /// The number of followers that came again on other connections.
     private(set) var copyCount = 0
     private var hasProved = false
     private(set) var earliestMatch: Int?
-    /// The highest matched positions, ascending: ``GatewayBounds/matchesThatTrim`` at most.
+    /// The highest matched positions in ascending order, at most ``GatewayBounds/matchesThatTrim``.
     private var highest: [Int] = []
     private var trims: Deque<Trim> = []
     private var trimmedTo = 0
-    /// The client's writing on the connection that was told.
+    /// The notifications that the client writes on the connection that was told.
     var writing = Writing.on(repeated: 0)
-    /// The place of the last notification behind the drain, if a circle may begin with it.
+    /// The place of the last notification after the drain, if a circle may begin with it.
     var beginning: Int?
     private var isClosed: Bool
     private var drainedAt: NIODeadline?
@@ -132,7 +133,7 @@ struct Episode: Sendable {
     var isDraining: Bool { self.drainedAt == nil }
     /// Whether all copies have come.
     var isConsumed: Bool { !self.isDraining && self.log.liveCount == 0 }
-    /// Whether no copy can come any more. Copies of a client that circles may still be on their way.
+    /// Whether all copies have come, and a circling client cannot send others.
     func isComplete(now: NIODeadline) -> Bool { self.isConsumed && !self.isCircling && !self.mayComeInPlace(now: now) }
 
     /// Whether the connection that was told may still carry copies.
@@ -165,16 +166,16 @@ struct Episode: Sendable {
         var position: Int
         var job: JobID
         var fate: JobFate
-        /// Equal keys are evidence here, and not enough to swallow the copy.
+        /// Whether equal keys count as evidence only, and are not enough to swallow the copy.
         var isEvidenceOnly: Bool
     }
 
-    /// The time of the last match, or of the end of the drain, or of the beginning.
+    /// The time of the last match. Without one, the end of the drain, or the beginning.
     var lastMatch: NIODeadline { self.matchedAt ?? self.drainedAt ?? self.beganAt }
 
     /// Consumes the first follower with this key.
     ///
-    /// - Parameter isDoubted: whether equal keys are not enough here, because no copies came before.
+    /// - Parameter isDoubted: whether equal keys are not enough, because no copies came before.
     mutating func match(_ key: ReplayKey, isProven: Bool, isDoubted: Bool, now: NIODeadline) -> Match? {
         let isLate = self.drainedAt.map { now - $0 > GatewayBounds.matchedLifetime } ?? false
         let position = self.log.first(key) { _, entry in !(entry.isConstant && isProven && isLate) }
@@ -196,8 +197,8 @@ struct Episode: Sendable {
         return Match(position: position, job: entry.job, fate: entry.fate, isEvidenceOnly: isEvidenceOnly)
     }
 
-    /// Notes that the client sends again, for another error, what it has sent again for this one. It comes to the rest of
-    /// the followers later.
+    /// Notes that the client repeats, after another error, followers that it has already repeated after this one. So it
+    /// reaches the rest of them later.
     mutating func prolong(now: NIODeadline) {
         guard let drainedAt, self.matchedAt != nil, now - drainedAt < GatewayBounds.provenLifetime else { return }
         self.matchedAt = now
@@ -206,22 +207,22 @@ struct Episode: Sendable {
     /// The last follower with this key that was not consumed.
     func newest(_ key: ReplayKey) -> Int? { self.log.last(key) }
 
-    /// The follower with this key a few places behind another one.
+    /// The follower with this key that is a few places after another one.
     func next(_ key: ReplayKey, after position: Int) -> Int? {
         self.log.first(key) { place, _ in position < place && place <= position + GatewayBounds.leftOut + 1 }
     }
 
-    /// Removes a follower that no copy will consume; nil: it is gone already.
+    /// Removes a follower that no copy will consume; nil if it was removed before.
     mutating func forget(_ position: Int) -> (job: JobID, fate: JobFate)? {
         guard self.log.isLive(position) else { return nil }
         self.log.remove(position)
         return (self.log[position].job, self.log[position].fate)
     }
 
-    /// Whether it has a follower with this key, or had one that was consumed.
+    /// Whether a follower has this key, or had it before it was consumed.
     func had(_ key: ReplayKey) -> Bool { self.log.earliest(key) != nil }
 
-    /// Counts a follower that was consumed as one whose copy came.
+    /// Counts a consumed follower as one whose copy came.
     mutating func confirm(_ position: Int) {
         self.log[position].isMatched = true
         self.matchCount += 1
@@ -231,24 +232,25 @@ struct Episode: Sendable {
         if self.highest.count > GatewayBounds.matchesThatTrim { self.highest.removeFirst() }
     }
 
-    /// The entries before this position will not come back: a cache was too small for them. Nil: not enough matches.
+    /// The position before which no entry will come back, because the client's cache was too small; nil if there are
+    /// not enough matches.
     private var trimPosition: Int? {
         guard self.highest.count == GatewayBounds.matchesThatTrim, let lowest = self.highest.first else { return nil }
         let position = lowest - GatewayBounds.trimDistance
         return position > self.trimmedTo ? position : nil
     }
 
-    /// Plans to drop the entries that will not come back.
+    /// Schedules the removal of entries that will not come back.
     mutating func planTrim(at time: NIODeadline) {
         guard let before = self.trimPosition, before > self.trims.last?.before ?? 0 else { return }
-        // A later time is harmless. So one plan for each tenth of a second is enough.
+        // A later time does no harm, so one removal for each tenth of a second is enough.
         let step: UInt64 = 100_000_000
         let at = NIODeadline.uptimeNanoseconds((time.uptimeNanoseconds / step + 1) * step)
         if self.trims.last?.at == at { self.trims.removeLast() }
         self.trims.append(Trim(at: at, before: before))
     }
 
-    /// Drops the entries whose time has come; returns them.
+    /// Removes the entries whose time has come, and returns them.
     mutating func trim(now: NIODeadline) -> [(job: JobID, fate: JobFate)] {
         var before = 0
         while let trim = self.trims.first, trim.at <= now {

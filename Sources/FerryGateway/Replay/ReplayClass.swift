@@ -4,11 +4,11 @@ enum ReplayClass: Hashable, Sendable {
     case unknown
     /// The client sends the followers again.
     case resends(Reach)
-    /// The client sends nothing again. It gets no error responses, and nothing of it is swallowed.
+    /// The client sends nothing again. It gets no error responses, and none of its notifications is swallowed.
     case never
 }
 
-/// How many followers a client sends again: the size of its cache, as far as it showed.
+/// The number of followers that a client sends again: the size of its cache, as far as it is known.
 struct Reach: Hashable, Sendable {
     /// The largest number of followers that came back after one error response.
     var proven = 0

@@ -1,10 +1,10 @@
 internal import FerryCore
 internal import NIOCore
 
-/// Copies on other connections than the one that was told, and those that overtake.
+/// Copies on connections other than the one that was told, and copies that overtake.
 extension ReplayFilter {
-    /// Consumes the follower whose copy this is, of the newest episode that has one. Also returns whether the copy may
-    /// be ahead of one that still drains: then that one has lost its entry.
+    /// Consumes the follower whose copy this is, in the newest episode that has one. Also returns whether the copy may
+    /// be ahead of a notification that still drains. That notification has then lost its entry.
     mutating func match(
         _ offered: Follower,
         _ origin: Origin,
@@ -19,7 +19,7 @@ extension ReplayFilter {
             guard self.episodes[index].id.connection != origin.connection,
                 self.episodes[index].kind != .crash
             else { continue }
-            // A client that circles sends what it has written last behind new notifications.
+            // A client that circles sends its last notifications after new ones.
             let circles =
                 self.episodes[index].isCircling
                 || self.episodes[index].kind == .restored && origin.resemblesPushy
@@ -32,7 +32,7 @@ extension ReplayFilter {
                     position: match.position
                 )
             } else if let before = row.doubted, let index = self.index(of: before.episode) {
-                // It was the first of a row, and so a copy, too.
+                // The notification before this one was the first of the row, so it was a copy, too.
                 self.episodes[index].confirm(before.position)
             }
             let isAhead = self.isAhead(origin, of: index)
@@ -40,24 +40,24 @@ extension ReplayFilter {
             if !match.isEvidenceOnly { self.prolong(offered.key, besides: index, now: now) }
             self.conclude(index, now: now, &effects)
             self.running[match.job] = nil
-            // It goes out as a notification of its own, so that no copy tells the follower's rejection.
+            // The notification is forwarded on its own, so no copy tells the follower's rejection.
             if match.isEvidenceOnly { self.drop([(match.job, match.fate)], &effects) }
             return (match, isAhead)
         }
         return nil
     }
 
-    /// Lets the other episodes that had this follower wait on for the rest of theirs. A client that hears of one error after
-    /// the other sends the same first followers again and again, and comes to the last ones late.
+    /// Extends the other episodes that had this follower. A client that hears of several errors sends the same first
+    /// followers again and again, and reaches the last ones late.
     private mutating func prolong(_ key: ReplayKey, besides index: Int, now: NIODeadline) {
         for other in self.episodes.indices where other != index && self.episodes[other].had(key) {
             self.episodes[other].prolong(now: now)
         }
     }
 
-    /// Whether so many others came before on its connection that a single notification that equals a follower is rather a
-    /// repeat on purpose. Copies come in a row. On a connection that was open at the error response, they come behind
-    /// what the client had written before it read the response.
+    /// Whether so many new notifications came before that a single one equal to a follower is more likely a deliberate
+    /// repeat. Copies come in a row. On a connection that was open at the error response, they come after the
+    /// notifications that the client had written before it read the response.
     func isLate(_ row: Row, _ origin: Origin, for index: Int, now: NIODeadline) -> Bool {
         guard row.newCount >= GatewayBounds.doubtAfter else { return false }
         let episode = self.episodes[index]
@@ -66,14 +66,14 @@ extension ReplayFilter {
 
     // MARK: Copies that overtake
 
-    /// Whether a notification that belongs to this episode, or is a copy of one of its followers, came before copies that a
-    /// later episode still drains: one of those has to find it.
+    /// Whether a notification of this episode, or a copy of one of its followers, came before copies that a later
+    /// episode still drains. One of those must find it.
     func isAhead(_ origin: Origin, of index: Int) -> Bool {
         self.episodes[(index + 1)...].contains { $0.isDraining && $0.id.connection != origin.connection }
     }
 
-    /// Remembers a notification while another connection drains. Returns whether one does. Constants prove too little to be
-    /// remembered.
+    /// Remembers a notification while another connection drains. Returns whether a connection does. Constants prove too
+    /// little to be remembered.
     @discardableResult
     mutating func remember(_ offered: Follower, _ origin: Origin) -> Bool {
         guard self.episodes.contains(where: { $0.isDraining && $0.id.connection != origin.connection }) else {
@@ -93,7 +93,7 @@ extension ReplayFilter {
         return self.overtakers[position].job
     }
 
-    /// Forgets the copy of a drained notification that was found by its entry: no other one has this copy.
+    /// Forgets the copy of a drained notification that was found by its entry. No other notification has this copy.
     mutating func forgetOvertaker(_ key: ReplayKey, of job: JobID, _ origin: Origin) {
         guard let draining = origin.draining, let index = self.index(of: draining) else { return }
         let start = self.episodes[index].overtakersFrom
@@ -103,7 +103,7 @@ extension ReplayFilter {
         if let position { self.overtakers.remove(position) }
     }
 
-    /// Forgets all of them when no connection drains.
+    /// Forgets all overtaking copies when no connection drains.
     mutating func forgetOvertakers() {
         guard self.overtakers.count > 0, !self.episodes.contains(where: \.isDraining) else { return }
         self.entryCount -= self.overtakers.count

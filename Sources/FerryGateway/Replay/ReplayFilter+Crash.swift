@@ -1,13 +1,13 @@
 internal import FerryCore
 internal import NIOCore
 
-/// Copies of notifications on connections that a crash ended. Their clients were told nothing, so each decides by
-/// itself how much it sends again.
+/// Copies of notifications on connections that a crash ended. Their clients were told nothing, so each decides itself
+/// how many it sends again.
 ///
-/// The first notifications of a new connection may be any of the last ones before the crash. After three that are not,
-/// copies come in a row, in their old order: a repeat on purpose seldom does. A row that reaches the last notification
-/// before the crash is the end: a client that sends again ends with what it sent last, and a list that is sent every few
-/// seconds goes on.
+/// The first notifications of a new connection may be any of the last ones before the crash. After three others, copies
+/// must come in a row, in their old order, which a deliberate repeat seldom does. A row that reaches the last
+/// notification before the crash ends the episode. A client that sends again ends there, but a list that is sent every
+/// few seconds goes on.
 extension ReplayFilter {
     /// A row of copies on one connection, of one episode.
     struct CrashRow: Sendable {
@@ -15,13 +15,13 @@ extension ReplayFilter {
         /// The place of the last copy.
         var position: Int
         var length = 1
-        /// The notifications since then that are no copies.
+        /// The number of notifications since then that are not copies.
         var misses = 0
-        /// Whether the first of the row was forwarded, because it might have been a repeat.
+        /// Whether the first notification of the row was forwarded, because it might have been a repeat.
         var isDoubted: Bool
     }
 
-    /// Returns the follower whose copy this is, if it goes on where a crash ended its client's connection.
+    /// Returns the follower whose copy this is, if the connection continues one that the crash ended.
     mutating func continues(
         _ offered: Follower,
         _ origin: Origin,
@@ -74,7 +74,7 @@ extension ReplayFilter {
         return match
     }
 
-    /// Forgets a follower whose copy was forwarded as a notification of its own: no copy tells its rejection.
+    /// Forgets a follower whose copy was forwarded on its own, because no copy tells its rejection.
     private mutating func forget(_ position: Int, _ index: Int, _ effects: inout [Effect]) {
         if let entry = self.episodes[index].forget(position) { self.drop([entry], &effects) }
     }

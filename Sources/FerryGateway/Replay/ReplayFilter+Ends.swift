@@ -5,7 +5,7 @@ internal import NIOCore
 extension ReplayFilter {
     // MARK: The end of episodes
 
-    /// When to call ``timePassed(now:)``; nil: no need.
+    /// When to call ``timePassed(now:)``; nil if no call is needed.
     var nextDeadline: NIODeadline? { self.wakeAt.flatMap { self.clock.time(of: $0) } }
 
     /// Ends the episodes whose time has come. An early call does no harm.
@@ -36,7 +36,7 @@ extension ReplayFilter {
         self.wakeAt = self.wakeAt.map { min($0, next) } ?? next
     }
 
-    /// Draws the conclusions after a change of an episode.
+    /// Draws the conclusions from a changed episode.
     mutating func conclude(_ index: Int, now: NIODeadline, _ effects: inout [Effect]) {
         guard !self.episodes[index].isComplete(now: now) else {
             self.finish(index, isJudged: true, &effects)

@@ -3,8 +3,8 @@ internal import NIOCore
 
 /// Copies on the connection that was told.
 extension ReplayFilter {
-    /// Judges a notification that may be the copy of a follower of the connection that it came on. Clients that have not
-    /// seen the end of a connection that was told write there.
+    /// Judges a notification that may be the copy of a follower of its own connection. A client writes on a connection
+    /// that was told until it sees the end.
     mutating func admitOwn(
         _ offered: Follower,
         _ origin: Origin,
@@ -20,12 +20,12 @@ extension ReplayFilter {
         return self.isCircle(offered, origin, index) ? .circle : nil
     }
 
-    /// Whether the client circles, and sends this notification again elsewhere. If several of its connections were told, a
-    /// circle may lead through all of them.
+    /// Whether the client circles, and sends this notification again on another connection. If several of its
+    /// connections were told, a circle may pass through all of them.
     private mutating func isCircle(_ offered: Follower, _ origin: Origin, _ index: Int) -> Bool {
         let isProven = if case .resends = self.replayClass { true } else { false }
         let row = self.rowOfCircle(origin, index, isProven: isProven)
-        // Pushy's connections take turns, so that the first ones may go round elsewhere.
+        // Pushy's connections take turns, so the first followers may come again on other connections.
         let goRoundElsewhere = self.episodes.count > 1 || self.episodes[index].copyCount > 0
         let leftOut = origin.resemblesPushy && goRoundElsewhere ? GatewayBounds.leftOut : 0
         if self.episodes[index].circled(offered, row: row, leftOut: leftOut, isProven: isProven) { return true }
@@ -34,26 +34,26 @@ extension ReplayFilter {
             let isLate = self.episodes[index].circledLate(offered, isProven: isProven, isOthers: isOthers)
             if isLate { return true }
         }
-        // A follower of another connection.
+        // It may be a follower of another connection.
         guard self.episodes[index].isCircling, self.episodes[index].mayCircle else { return false }
         return self.episodes.contains { $0.isCircling && $0.had(offered.key) }
     }
 
-    /// The number of first followers that have to come again in a row before they count as a circle; nil: any one is
-    /// enough.
+    /// The number of first followers that must come again in a row before they count as a circle; nil if any follower
+    /// is enough.
     private func rowOfCircle(_ origin: Origin, _ index: Int, isProven: Bool) -> Int? {
-        // Pushy sends again what it wrote before it read the error response, too.
+        // Pushy also sends again the notifications that it wrote before it read the error response.
         if origin.resemblesPushy {
             return isProven || self.episodes.contains { $0.isCircling || $0.hasCopiesElsewhere } ? nil : 1
         }
         guard origin.mayHaveHeard else { return .max }
-        // A client that sends copies elsewhere needs what it still writes here there, too.
+        // A client that sends copies on other connections sends its later notifications there, too.
         if self.episodes[index].hasCopiesElsewhere || self.episodes.contains(where: \.isCircling) { return nil }
         return self.episodes[index].isNamed ? GatewayBounds.circle : .max
     }
 
-    /// Consumes the follower with the same identifier: this is its copy, and no other comes. Only the identifier tells it from
-    /// a repeat: clients that number their notifications give a repeat a new one.
+    /// Consumes the follower with the same identifier, whose only copy this is. Only the identifier distinguishes it
+    /// from a repeat, because clients that number their notifications give a repeat a new identifier.
     private mutating func matchOwn(
         _ offered: Follower,
         _ identifier: UInt32,
@@ -63,7 +63,7 @@ extension ReplayFilter {
     ) -> Episode.Match? {
         let match = self.episodes[index].matchInPlace(offered.key, identifier: identifier, now: now)
         guard let match else { return nil }
-        // One connection tells one rejection, and has told it: no copy tells the follower's.
+        // A connection tells one rejection only, and has told it. So no copy tells the follower's.
         self.drop([(match.job, match.fate)], &effects)
         self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
         return match

@@ -1,22 +1,22 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The filter that swallows what one client sends again after an error response, so that APNs gets it once.
+/// The filter that swallows the copies of one client after an error response. Without it APNs would get them twice.
 ///
 /// One filter serves one scope: the connections of one identity from one source address. An error response opens an
 /// ``Episode`` with the followers of the notification that it names. A later notification with an equal key is a copy:
 /// it joins the job of the follower, and consumes the entry. Copies may overtake: while a connection drains,
-/// notifications that were forwarded on the client's other connections are remembered, and a drained notification
-/// with an equal key joins those.
+/// notifications that were forwarded on the client's other connections are remembered, and a drained notification with
+/// an equal key joins those.
 ///
-/// Each job has one entry at most. A copy that is itself a follower takes the entry over into the new episode.
+/// A job has at most one entry. A copy that is itself a follower takes the entry over into the new episode.
 ///
-/// In doubt a copy is forwarded: a double, never a loss. Cost: one table look-up for each open episode.
+/// In doubt a copy is forwarded: a double is better than a loss. Cost: one table look-up for each open episode.
 struct ReplayFilter: Sendable {
     /// The place where a notification was read.
     struct Origin: Hashable, Sendable {
         var connection: ConnectionID
-        /// The episode whose drain the notification was read in.
+        /// The episode in whose drain the notification was read.
         var draining: EpisodeID?
         /// Whether the error response of that episode was written so long ago that the client may have read it.
         var mayHaveHeard = true
@@ -30,14 +30,14 @@ struct ReplayFilter: Sendable {
 
     /// What the owner does with a notification.
     enum Admission: Hashable, Sendable {
-        /// Forward it as the job that was offered.
+        /// Forward it as the offered job.
         case forward
-        /// Swallow it: it is a copy of this job's notification. A running job will settle both.
+        /// Swallow it, because it is a copy of this job's notification. A running job will settle both.
         case join(JobID, JobFate)
-        /// Swallow it: the client sends it on the connection that was told, again and again until it sees the end, and once
-        /// more elsewhere. Close the output.
+        /// Swallow it, and close the output. The client sends it again and again on the connection that was told until
+        /// it sees the end, and once more on another one.
         case circle
-        /// Swallow it: its copy came first, is this job's notification, and gets the verdict.
+        /// Swallow it, because its copy came first. The copy is this job's notification, and gets the verdict.
         case overtaken(JobID)
     }
 
@@ -52,20 +52,21 @@ struct ReplayFilter: Sendable {
         var position: Int
     }
 
-    /// What one connection has carried lately.
+    /// The recent notifications of one connection.
     struct Row: Sendable {
-        /// The new notifications since the last copy. Those that may be copies of what still drains do not count.
+        /// The number of new notifications since the last copy. Notifications that may be copies of others in a drain
+        /// do not count.
         var newCount = 0
-        /// The follower that the last notification equalled, when that was doubted.
+        /// The follower that the last notification equalled, if that match was doubted.
         var doubted: Place?
     }
 
     var replayClass: ReplayClass
-    /// Whether the class was configured, so that no evidence changes it.
+    /// Whether the class was configured, so that evidence does not change it.
     let isConfigured: Bool
-    /// UNIX seconds: when the class last changed. The owner keeps it.
+    /// When the class last changed, in UNIX seconds. The owner stores it.
     var classShownAt: UInt32 = 0
-    /// The episodes in a row whose followers did not come back.
+    /// The number of episodes in a row whose followers did not come back.
     var misses = 0
     private(set) var habits = SendingHabits()
     /// The present day, in days since 1970. The owner keeps it up to date.
@@ -73,28 +74,28 @@ struct ReplayFilter: Sendable {
     private var amplification = Amplification()
     var clock = FilterClock()
 
-    /// Oldest first.
+    /// The open episodes, with the oldest first.
     var episodes: [Episode] = []
     var overtakers = ReplayLog<Overtaker>()
-    /// Open connections only.
+    /// The rows of open connections.
     var rows: [ConnectionID: Row] = [:]
-    /// The rows of copies that may continue what a crash ended.
+    /// The rows of copies that may continue a connection that a crash ended.
     var crashRows: [ConnectionID: [CrashRow]] = [:]
-    /// The open episodes of a crash.
+    /// The number of open episodes that began with a crash.
     var crashCount = 0
     /// The entries of running jobs.
     var running: [JobID: Place] = [:]
-    /// A reading of the clock before which no episode ends and no entry is dropped; nil: nothing will.
+    /// The clock's reading at which the next episode may end or the next entry may be dropped; nil without any.
     var wakeAt: NIODeadline?
 
-    /// All entries of episodes, and all remembered notifications.
+    /// The number of all entries and of all remembered notifications.
     var entryCount = 0
-    /// The episodes that ended early to make room.
+    /// The number of episodes that ended early to make room.
     private(set) var evictedCount = 0
 
     /// - Parameters:
-    ///   - replayClass: what the store or the configuration says.
-    ///   - isConfigured: whether it is the configuration, which evidence does not change.
+    ///   - replayClass: the class that the store or the configuration names.
+    ///   - isConfigured: whether the configuration names it, so that evidence does not change it.
     init(_ replayClass: ReplayClass = .unknown, isConfigured: Bool = false) {
         self.replayClass = replayClass
         self.isConfigured = isConfigured
@@ -102,29 +103,29 @@ struct ReplayFilter: Sendable {
 
     // MARK: The client
 
-    /// What is known of a client when an error response is considered.
+    /// The facts about a client that decide about an error response.
     struct Standing: Hashable, Sendable {
         var replayClass = ReplayClass.unknown
-        /// The connections on which it was seen to number its notifications.
+        /// The connections on which the client was seen to number its notifications.
         var numbering = Numbering.unknown
-        /// It opens a connection for each notification.
+        /// Whether the client opens a connection for each notification.
         var isSingle = false
-        /// Nothing shows so far whether it does, or has other habits.
+        /// Whether nothing shows so far how the client uses its connections.
         var mayBeSingle = false
-        /// Too much of the traffic is copies.
+        /// Whether too much of the traffic is copies.
         var isAmplified = false
 
         init() {}
 
-        /// Whether an error response may tell it something, now or later: it may send again, and can find by an identifier
-        /// which notification is meant.
+        /// Whether an error response may be useful, now or later. The client may send again, and can find the named
+        /// notification by its identifier.
         var mayHear: Bool { self.replayClass != .never && self.numbering != .none }
 
         enum Numbering: Hashable, Sendable {
             case unknown
-            /// Its connections have one identifier for all.
+            /// A connection has one identifier for all its notifications.
             case none
-            /// Some of its connections have numbers. Others have one identifier for all.
+            /// Some connections have numbers, and others have one identifier for all.
             case some
             case all
         }
@@ -144,7 +145,7 @@ struct ReplayFilter: Sendable {
         return standing
     }
 
-    /// Notes what a connection shows of its client.
+    /// Notes the evidence of a connection about its client.
     mutating func note(_ connection: borrowing GatewayConnection) {
         if connection.numbersPushes { self.habits.saw(.numbers, on: self.today) }
         if connection.repeatsIdentifiers { self.habits.saw(.repeatsIdentifiers, on: self.today) }
@@ -155,7 +156,7 @@ struct ReplayFilter: Sendable {
         }
     }
 
-    /// Takes what an earlier process knew.
+    /// Takes the habits that an earlier process knew.
     mutating func restore(_ habits: SendingHabits, _ replayClass: ReplayClass, shownAt: UInt32) {
         self.habits = habits
         guard !self.isConfigured else { return }
@@ -165,14 +166,14 @@ struct ReplayFilter: Sendable {
 
     // MARK: Episodes
 
-    /// Opens an episode: for an error response in the turn in which it is written, for a crash at the recovery.
+    /// Opens an episode: for an error response in the turn in which it is written, for a crash at recovery.
     ///
     /// - Parameters:
     ///   - named: the key of the notification that the error response names.
     ///   - namedJob: its job. If the episode ends unheard, its rejection was not told.
-    ///   - roundTrip: that of the connection that was told.
-    ///   - followers: the notifications that were read after the one that is named, in order; after a crash, the last ones
-    ///     that were read.
+    ///   - roundTrip: the round trip of the connection that was told.
+    ///   - followers: the notifications that were read after the named one, in order. After a crash, the last ones that
+    ///     were read.
     mutating func open(
         _ id: EpisodeID,
         _ kind: EpisodeKind,
@@ -202,7 +203,7 @@ struct ReplayFilter: Sendable {
         if kind.isPast { self.drained(id, now: now, effects: &effects) }
     }
 
-    /// Notes that nothing more of the connection will belong to the episode.
+    /// Notes that no later notification of the connection belongs to the episode.
     mutating func drained(_ id: EpisodeID, now: NIODeadline, effects: inout [Effect]) {
         guard let index = self.index(of: id) else { return }
         let time = self.clock.reading(now)
@@ -211,12 +212,12 @@ struct ReplayFilter: Sendable {
         self.conclude(index, now: time, &effects)
     }
 
-    /// Notes that a full window stops the reading of a connection, or does so no more.
+    /// Notes whether a full window stops the reading of a connection.
     mutating func reads(_ connection: ConnectionID, _ isRead: Bool, now: NIODeadline) {
         self.clock.note(connection, isRead: isRead, now: now)
     }
 
-    /// Notes that a connection is gone.
+    /// Notes that a connection is closed.
     mutating func closed(_ connection: ConnectionID, now: NIODeadline, effects: inout [Effect]) {
         self.rows[connection] = nil
         self.crashRows[connection] = nil
@@ -226,7 +227,8 @@ struct ReplayFilter: Sendable {
         self.conclude(index, now: self.clock.reading(now), &effects)
     }
 
-    /// Ends the oldest episode, to make room, or one whose copies have all come. The copies of the oldest will be doubles.
+    /// Ends an episode to make room: one whose copies have all come, or the oldest. Copies of the oldest will be
+    /// doubled.
     mutating func evictEpisode(_ effects: inout [Effect]) {
         guard !self.episodes.isEmpty else { return }
         self.finish(self.episodes.firstIndex(where: \.isConsumed) ?? 0, isJudged: false, &effects)
@@ -251,8 +253,8 @@ struct ReplayFilter: Sendable {
 
     /// Judges one notification.
     ///
-    /// - Parameter offered: the notification, with the job under which the owner would forward it, and that job's fate:
-    ///   running, or rejected if the owner knows the token to be bad.
+    /// - Parameter offered: the notification, with the job under which the owner would forward it, and the fate of that
+    ///   job. It is `running`, or `rejected` if the owner knows that the token is bad.
     mutating func admit(
         _ offered: Follower,
         from origin: Origin,
@@ -305,7 +307,7 @@ struct ReplayFilter: Sendable {
         return .forward
     }
 
-    /// Notes the result of a job, for the copies that will come. Returns false if no open episode has the job: then no
+    /// Notes the result of a job, for copies that come later. Returns false if no open episode has the job. Then no
     /// copy will tell its rejection.
     @discardableResult
     mutating func settled(_ job: JobID, _ fate: JobFate) -> Bool {

@@ -2,7 +2,7 @@
 /// decide whether the client can find the notification that an error response names: see
 /// ``GatewayConnection/response(to:_:now:)``.
 struct SendingHabits: Hashable, Sendable {
-    /// The raw value is written to disk: never change one.
+    /// A trait. Its raw value is on disk, so never change one.
     enum Trait: Int, Sendable, CaseIterable {
         /// One connection carried two different identifiers.
         case numbers = 0
@@ -10,11 +10,11 @@ struct SendingHabits: Hashable, Sendable {
         case repeatsIdentifiers = 1
         /// A connection carried one notification, and the client ended it within ``GatewayBounds/single``.
         case endsSingles = 2
-        /// A connection stayed open for this time behind its only notification.
+        /// A connection stayed open for this time after its only notification.
         case keepsSingles = 3
     }
 
-    /// A client that was replaced has other habits: one that was not seen for so many days is forgotten.
+    /// The number of days after which an unseen trait is forgotten. The client may be another by then.
     static let lifetime: UInt16 = 30
 
     /// The day of each trait, in days since 1970; 0: never.
@@ -26,7 +26,7 @@ struct SendingHabits: Hashable, Sendable {
     static func day(_ epochSeconds: UInt32) -> UInt16 { UInt16(clamping: epochSeconds / 86_400) }
 
     mutating func saw(_ trait: Trait, on day: UInt16) {
-        // A day that is 0 would count as never.
+        // Day 0 would count as never.
         self.days[trait.rawValue] = max(day, 1)
     }
 
@@ -36,19 +36,19 @@ struct SendingHabits: Hashable, Sendable {
         return seen > 0 && (day <= seen || day - seen <= Self.lifetime)
     }
 
-    /// The day on which something was last seen; 0: never.
+    /// The last day on which any trait was seen; 0 for never.
     var lastDay: UInt16 { self.days.max() }
 
-    /// Whether nothing is known on this day.
+    /// Whether no trait is known on this day.
     func isEmpty(on day: UInt16) -> Bool { !Trait.allCases.contains { self.has($0, on: day) } }
 
-    /// Whether the client opens a connection for each notification. One identifier twice on a connection, or a connection
-    /// that stays open, says that it does not: then it may have a history to send again.
+    /// Whether the client opens a connection for each notification. If it used an identifier twice on a connection, or
+    /// left a connection open, it does not. Then it may have a history to send again.
     func isSingle(on day: UInt16) -> Bool {
         self.has(.endsSingles, on: day) && !self.has(.repeatsIdentifiers, on: day) && !self.has(.keepsSingles, on: day)
     }
 
-    /// Whether the client may turn out to be one: no trait shows so far how it uses its connections.
+    /// Whether the client may turn out to be such a client. No trait shows so far how it uses its connections.
     func mayBeSingle(on day: UInt16) -> Bool {
         !self.has(.numbers, on: day) && !self.has(.endsSingles, on: day) && !self.has(.repeatsIdentifiers, on: day)
             && !self.has(.keepsSingles, on: day)

@@ -17,7 +17,7 @@ internal import FerryCore
 enum Effect: Hashable, Sendable {
     // For the socket.
 
-    /// Write these six bytes. Continue to read.
+    /// Write these six bytes, and continue to read.
     case tell(ConnectionID, ErrorResponse)
     /// Close the output. Continue to read.
     case closeOutput(ConnectionID)
@@ -28,9 +28,10 @@ enum Effect: Hashable, Sendable {
 
     // For the lists.
 
-    /// No error response will tell the rejection: the next push to the token may. Nil: the notification had no job.
+    /// No error response will tell the rejection of this job, so the next push to the token may be refused. Nil if the
+    /// notification had no job.
     case deferRejection(of: JobID?)
-    /// The client counts the notification as accepted, because it took too long.
+    /// The client counts the notification as accepted, because its answer took too long.
     case release(JobID)
     /// A faulty notification was read.
     ///
@@ -43,7 +44,7 @@ enum Effect: Hashable, Sendable {
 
     /// Note that this episode begins, and call ``GatewayScope/durable(_:_:_:)`` when the store has it.
     case begin(EpisodeID, named: JobID?)
-    /// The error response that begins this episode was given up.
+    /// The connection gave up the error response that begins this episode.
     case giveUp(EpisodeID)
     /// The episode is over. If it is unheard, the rejection that began it was not told.
     case end(EpisodeID, isUnheard: Bool, named: JobID?)

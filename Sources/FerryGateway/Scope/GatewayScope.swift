@@ -12,17 +12,16 @@ internal import NIOCore
 ///                    └──── error ────────┴── result ───┘
 /// ```
 ///
-/// An input appends what it causes to the caller's list of effects. Inputs of one turn stand between ``begin(now:)`` and
-/// ``end(_:_:)``.
+/// An input appends its effects to the caller's list. A turn is ``begin(now:)``, then inputs, then ``end(_:_:)``.
 struct GatewayScope: ~Copyable {
     /// The facts outside of a scope that an input needs.
     struct Surroundings {
         var now: Moment
-        /// The room for what is unresolved.
+        /// The room for unresolved notifications.
         var spool: GatewayConnection.Spool
     }
 
-    /// The time of a connection. One that is too early does no harm, so that most inputs set none.
+    /// The deadline of a connection. A timer that fires too early does no harm, so most inputs set no new one.
     private struct Timer: Comparable {
         var at: NIODeadline
         var connection: ConnectionID
@@ -42,7 +41,7 @@ struct GatewayScope: ~Copyable {
     private var undecided: Set<ConnectionID> = []
     /// The class and the habits at the beginning of the turn.
     private var known: (ReplayClass, SendingHabits) = (.unknown, SendingHabits())
-    /// When to call ``timePassed(_:_:)``; nil: only inputs change anything.
+    /// When to call ``timePassed(_:_:)``; nil if only an input can change the state.
     private(set) var nextDeadline: NIODeadline?
 
     init(_ key: ReplayScope, _ filter: ReplayFilter, isStored: Bool) {
@@ -78,7 +77,7 @@ struct GatewayScope: ~Copyable {
         self.nextDeadline = [self.timers.min?.at, self.filter.nextDeadline].compactMap(\.self).min()
     }
 
-    /// Passes on the first trait of a client to its connections that wait for it.
+    /// Wakes the connections that wait for the first trait of their client.
     private mutating func lookAgain(_ around: Surroundings, _ effects: inout [Effect]) {
         guard !self.undecided.isEmpty else { return }
         let waiting = self.undecided.sorted { $0.rawValue < $1.rawValue }
@@ -138,7 +137,7 @@ struct GatewayScope: ~Copyable {
         self.tellRefusals(from: start, around, &effects)
     }
 
-    /// Notes whether the client may hear of the faulty notifications that were read: the same input may have shown it.
+    /// Completes the reports of faulty notifications. Whether the client may hear is known only after the whole input.
     private func tellRefusals(from start: Int, _ around: Surroundings, _ effects: inout [Effect]) {
         for index in effects.indices.dropFirst(start) {
             guard case .refuse(let refusal, _) = effects[index] else { continue }
@@ -173,23 +172,23 @@ struct GatewayScope: ~Copyable {
         return action
     }
 
-    /// Notes the end of input, or a reset.
+    /// Notes the end of input or a reset.
     mutating func inputEnded(_ id: ConnectionID, _ around: Surroundings, _ effects: inout [Effect]) {
         self.step(id, around, &effects) { connection, now, _, effects in
             connection.inputEnded(now: now, effects: &effects)
         }
     }
 
-    /// Ends a connection: with status 10 where that is safe.
+    /// Ends a connection, with status 10 where that is safe.
     mutating func shutDown(_ id: ConnectionID, _ around: Surroundings, _ effects: inout [Effect]) {
         self.step(id, around, &effects) { $0.shutDown(now: $1, standing: $2, effects: &$3) }
     }
 
     /// Passes the result of a job to a notification that waits for it.
     ///
-    /// - Parameter standing: that of the client.
-    /// - Returns: whether its connection tells or defers a rejection. If not, the connection is closed, or the notification
-    ///   is a follower: the replay filter answers for it.
+    /// - Parameter standing: the standing of the client.
+    /// - Returns: whether the connection tells or defers a rejection. It does not if it is closed, or if the
+    ///   notification is a follower, whose rejection the replay filter tells.
     mutating func settled(
         _ reader: Job.Reader,
         _ job: JobID,
@@ -213,7 +212,7 @@ struct GatewayScope: ~Copyable {
         return isHeard
     }
 
-    /// Notes the result of a job, for the copies that will come. Returns false if no copy will tell its rejection.
+    /// Notes the result of a job for copies that come later. Returns false if no copy will tell its rejection.
     mutating func settled(_ job: JobID, _ fate: JobFate) -> Bool { self.filter.settled(job, fate) }
 
     /// Counts a notification as accepted before its time has come.
@@ -223,19 +222,19 @@ struct GatewayScope: ~Copyable {
         }
     }
 
-    /// Notes that the store has the episode. The connection may have given it up meanwhile.
+    /// Notes that the store has the episode. The connection may have given it up since.
     mutating func durable(_ episode: EpisodeID, _ around: Surroundings, _ effects: inout [Effect]) {
         self.step(episode.connection, around, &effects) {
             $0.durable(episode, now: $1, standing: $2, effects: &$3)
         }
     }
 
-    /// Lets a connection see that the store has come back, or is given up.
+    /// Wakes a connection, because the store has come back or is given up.
     mutating func look(_ id: ConnectionID, _ around: Surroundings, _ effects: inout [Effect]) {
         self.step(id, around, &effects) { $0.timePassed(now: $1, standing: $2, effects: &$3) }
     }
 
-    /// Does everything that is due. A call that is too early does no harm.
+    /// Carries out due work. A call that is too early does no harm.
     mutating func timePassed(_ around: Surroundings, _ effects: inout [Effect]) {
         self.filter.timePassed(now: around.now.monotonic, effects: &effects)
         while let timer = self.timers.min, timer.at <= around.now.monotonic {
@@ -246,14 +245,14 @@ struct GatewayScope: ~Copyable {
         }
     }
 
-    /// Ends the oldest episode, to make room.
+    /// Ends the oldest episode to make room.
     mutating func evictEpisode(_ effects: inout [Effect]) { self.filter.evictEpisode(&effects) }
 
     // MARK: An earlier process
 
     mutating func restore(_ habits: SendingHabits, _ replayClass: ReplayClass, shownAt: UInt32) {
         self.filter.restore(habits, replayClass, shownAt: shownAt)
-        // The store has it already.
+        // The store has these already, so the turn must not report them as learned.
         self.known = (self.filter.replayClass, self.filter.habits)
     }
 
@@ -284,12 +283,12 @@ struct GatewayScope: ~Copyable {
         self.perform(action, index, around, &effects)
     }
 
-    /// Passes on what the connection has shown of its client.
+    /// Passes a connection's evidence about its client to the filter.
     private static func note(_ entry: inout ScopeConnections.Entry, _ filter: inout ReplayFilter) {
         filter.note(entry.connection)
     }
 
-    /// Does the action of a connection.
+    /// Carries out the action of a connection.
     private mutating func perform(
         _ action: GatewayConnection.Action,
         _ index: Int,
@@ -359,7 +358,7 @@ struct GatewayScope: ~Copyable {
         effects.append(.tell(self.connections.all[index].connection.id, telling.response))
     }
 
-    /// Notes that an error response was given up whose episode the journal has.
+    /// Notes that a journalled error response was given up.
     private mutating func giveUpJournalled(_ index: Int, _ effects: inout [Effect]) {
         guard let journalled = self.connections.all[index].journalled else { return }
         self.connections.all[index].journalled = nil

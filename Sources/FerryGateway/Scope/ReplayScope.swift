@@ -1,10 +1,10 @@
 /// The clients that share one replay filter: one identity, from one source address.
 struct ReplayScope: Hashable, Sendable {
     private enum Address: Hashable, Sendable {
-        /// The filter is for the identity alone.
+        /// The whole identity, because the address is not known.
         case any
         case host(UInt32)
-        /// The first 64 bits of an IPv6 address: one host has many addresses with the same network.
+        /// The first 64 bits of an IPv6 address. One host has many addresses with the same first bits.
         case network(UInt64)
     }
 
@@ -12,8 +12,8 @@ struct ReplayScope: Hashable, Sendable {
     let identity: Int
     private let address: Address
 
-    /// - Parameter address: four or sixteen bytes in network order; anything else: the identity alone. An IPv4 address
-    ///   in IPv6 form counts as IPv4.
+    /// - Parameter address: four or sixteen bytes in network order. With any other number, the scope is the whole
+    ///   identity. An IPv4 address in IPv6 form counts as IPv4.
     init(identity: Int, address: [UInt8]) {
         let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
         self.identity = identity
@@ -26,7 +26,7 @@ struct ReplayScope: Hashable, Sendable {
             }
     }
 
-    /// The bytes that make the same scope again.
+    /// The bytes from which the same scope can be made again.
     var addressBytes: [UInt8] {
         switch self.address {
         case .any: []

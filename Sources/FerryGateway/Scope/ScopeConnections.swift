@@ -8,13 +8,13 @@ struct ScopeConnections: ~Copyable {
         var connection: GatewayConnection
         /// Whether the owner was told to read.
         var isReading = true
-        /// The earliest timer that is set for it.
+        /// The earliest timer that is set for the connection.
         var timer = NIODeadline.distantFuture
-        /// The episode that the journal has, and whose error response was not written so far.
+        /// The episode that the journal has, while its error response is not written.
         var journalled: EpisodeID?
-        /// Whether the journal has a notification of it.
+        /// Whether the journal has a notification of the connection.
         var isJournalled = false
-        /// Whether its timer is to be set again at the end of the turn.
+        /// Whether the timer must be set again at the end of the turn.
         var isTouched = false
 
         init(_ connection: consuming GatewayConnection) { self.connection = connection }

@@ -5,19 +5,19 @@ internal import NIOCore
 
 /// All scopes, within the bounds that they share, and the next of their deadlines.
 struct Scopes: ~Copyable {
-    /// A scope's place. A place that is used again has another generation.
+    /// The place of a scope. When it is used again, its generation grows, so no late answer meets another scope.
     struct Place: Hashable, Sendable {
         fileprivate var index: Int
         fileprivate var generation: UInt32
     }
 
-    /// A scope, or one that was forgotten, until its place is used again.
+    /// A place with its scope. A forgotten scope leaves its place free until another scope uses it.
     struct Cell: ~Copyable {
         var generation: UInt32
         var scope: GatewayScope
-        /// The entries of its filter that are counted.
+        /// The number of the filter's entries that is included in the sums.
         var entryCount = 0
-        /// Its deadlines in the heap, each earlier than the one before it.
+        /// The deadlines of the scope in the heap, each earlier than the one before it.
         var deadlines: [NIODeadline] = []
 
         init(generation: UInt32, _ scope: consuming GatewayScope) {
@@ -38,11 +38,11 @@ struct Scopes: ~Copyable {
     private var free: [Int] = []
     private var places: [ReplayScope: Place] = [:]
     private var deadlines = Heap<Deadline>()
-    /// The entries of each identity.
+    /// The number of entries of each identity.
     private var identities: [Int: Int] = [:]
-    /// The entries of all filters.
+    /// The number of entries of all filters.
     private(set) var entryCount = 0
-    /// The scopes without a connection, with a number that grows: the lowest was left first.
+    /// The scopes without a connection, each with a number that grows. The scope that was left first has the lowest.
     private var idle: [ReplayScope: UInt64] = [:]
     private var idleCount: UInt64 = 0
     private let isStored: Bool
@@ -66,10 +66,10 @@ struct Scopes: ~Copyable {
     /// The number of scopes.
     var count: Int { self.places.count }
 
-    /// The earliest deadline of a scope; nil: only inputs change anything.
+    /// The earliest deadline of a scope; nil if only an input can change the state.
     var nextDeadline: NIODeadline? { self.deadlines.min?.at }
 
-    /// Returns the place of a scope. A scope that is not known is made.
+    /// Returns the place of a scope, and makes the scope if it is unknown.
     ///
     /// - Parameter filter: the filter of a new scope.
     mutating func place(of key: ReplayScope, new filter: @autoclosure () -> ReplayFilter) -> Place {
@@ -88,8 +88,7 @@ struct Scopes: ~Copyable {
         return place
     }
 
-    /// Calls `body` with a scope, as one turn; then ends episodes until the bounds hold. Nothing happens if the scope was
-    /// forgotten.
+    /// Calls `body` with a scope as one turn, and then ends episodes until the bounds hold. Skips a forgotten scope.
     mutating func with(
         _ place: Place,
         _ around: GatewayScope.Surroundings,
@@ -123,7 +122,7 @@ struct Scopes: ~Copyable {
 
     // MARK: Time
 
-    /// Removes and returns the next scope of which something is due.
+    /// Removes and returns the next scope with due work.
     mutating func popDue(now: NIODeadline) -> Place? {
         while let first = self.deadlines.min, first.at <= now {
             self.deadlines.removeMin()
@@ -135,7 +134,7 @@ struct Scopes: ~Copyable {
         return nil
     }
 
-    /// Sets the deadline of a scope. One that is too early does no harm, so that most inputs set none.
+    /// Sets the deadline of a scope. A deadline that is too early does no harm, so most inputs set no new one.
     private mutating func schedule(_ place: Place) {
         guard let at = self.cells[place.index].scope.nextDeadline else { return }
         if let earliest = self.cells[place.index].deadlines.last, earliest <= at { return }
@@ -155,9 +154,9 @@ struct Scopes: ~Copyable {
         self.identities[identity] = count == 0 ? nil : count
     }
 
-    /// Ends the oldest episode; returns false if there is no episode.
+    /// Ends the oldest episode. Returns false if there is no episode.
     ///
-    /// - Parameter identity: nil: any.
+    /// - Parameter identity: the identity whose episode ends; nil for any.
     private mutating func evictOldest(of identity: Int?, _ effects: inout [Effect]) -> Bool {
         var oldest: (index: Int, openedAt: NIODeadline)?
         for (key, place) in self.places where identity == nil || key.identity == identity {
@@ -179,8 +178,8 @@ struct Scopes: ~Copyable {
         self.idle[self.cells[place.index].scope.key] = nil
     }
 
-    /// Notes that a scope may have no connection any more. Beyond the bound, returns the scopes that were forgotten: those
-    /// without a connection and without an episode, the oldest first. If their clients come back, they are unknown.
+    /// Notes that a scope may have lost its last connection. Above the bound, returns the scopes that were forgotten:
+    /// the oldest ones without a connection and without an episode. If their clients come back, they are unknown.
     mutating func closed(_ place: Place) -> [ReplayScope] {
         guard !self.cells[place.index].scope.isOpen else { return [] }
         self.becomeIdle(self.cells[place.index].scope.key)
@@ -192,7 +191,7 @@ struct Scopes: ~Copyable {
         self.idle[key] = self.idleCount
     }
 
-    /// Forgets a quarter of the bound, so that the search is rare.
+    /// Forgets a quarter of the bound at a time, so that the search is rare.
     private mutating func forgetIdle() -> [ReplayScope] {
         var forgotten: [ReplayScope] = []
         for (key, _) in self.idle.sorted(by: { $0.value < $1.value }) {
