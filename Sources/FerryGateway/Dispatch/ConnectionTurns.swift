@@ -1,20 +1,20 @@
 internal import DequeModule
 internal import FerryCore
 
-/// The notifications of one client that wait to go out, in the order in which they go: its connections take turns.
+/// The notifications of one client that wait to go out, in that order. The client's connections take turns.
 ///
 /// ```
 ///   connection 3  ▓▓▓▓▓▓▓▓▓▓
 ///   connection 8  ▓▓           ──▶
 /// ```
 ///
-/// The order on a connection stays.
+/// The notifications of one connection keep their order.
 struct ConnectionTurns: Sendable {
-    /// The notifications that go in one turn.
+    /// The largest number of notifications in one turn.
     static let length = 32
 
     private var connections: [ConnectionID: Deque<JobID>] = [:]
-    /// The connections that have something, the next one first.
+    /// The connections that have notifications, the next one first.
     private var order: Deque<ConnectionID> = []
 
     var isEmpty: Bool { self.order.isEmpty }
@@ -24,7 +24,7 @@ struct ConnectionTurns: Sendable {
         self.connections[connection, default: []].append(job)
     }
 
-    /// Removes the notifications of the next turn, `limit` at most, and passes them on in order.
+    /// Removes the notifications of the next turn, at most `limit`, and passes them to `body` in order.
     mutating func takeTurn(atMost limit: Int, _ body: (JobID) -> Void) {
         guard let connection = self.order.popFirst(), var jobs = self.connections.removeValue(forKey: connection)
         else { return }
@@ -36,7 +36,7 @@ struct ConnectionTurns: Sendable {
         self.order.append(connection)
     }
 
-    /// Removes and returns everything, each connection in its order.
+    /// Removes and returns all notifications, each connection's in their order.
     mutating func takeAll() -> [JobID] {
         defer { self = ConnectionTurns() }
         return self.order.flatMap { self.connections[$0] ?? [] }

@@ -2,29 +2,29 @@ internal import DequeModule
 internal import FerryCore
 internal import NIOCore
 
-/// The notifications that may have arrived, and must go out once more over another connection than before.
+/// The notifications that may have arrived, and must be sent once more over another connection.
 ///
-/// A stream that was reset says nothing of its connection, which lives on. On the same connection, the copy would meet the
-/// same trouble. So it goes over a side connection, which is dialled for it, and takes turns with suspicious flows there.
+/// The reset of a stream does not end its connection. On the same connection, the copy would meet the same trouble. So
+/// a side connection is dialled for the copy. There copies take turns with suspicious flows.
 ///
-/// Memory: those that wait, and for each one that waited an entry until no older one waits.
+/// Memory: one entry for each waiting copy, and for each copy that left before an older one.
 struct Copies: Sendable {
-    /// One notification, and the time until which it may wait.
+    /// A notification, and the time until which it may wait.
     struct Entry: Sendable {
         var job: JobID
         var until: NIODeadline
     }
 
     var turns = ConnectionTurns()
-    /// In the order of their times.
+    /// The entries in the order of their times.
     private var entries: Deque<Entry> = []
-    /// Whether a copy has the next turn, and not a suspicious flow. The answer to a copy may stay away, too: it must not be
-    /// the first on a new connection each time.
+    /// Whether a copy has the next turn, and not a suspicious flow. A copy may get no answer either. If copies were the
+    /// first on each new connection, suspicious flows could starve.
     private var isNext = false
 
     var isEmpty: Bool { self.turns.isEmpty }
 
-    /// The time at which the first one may have waited for too long.
+    /// The time until which the first entry may wait.
     var deadline: NIODeadline? { self.entries.first?.until }
 
     mutating func append(_ job: JobID, on connection: ConnectionID, until: NIODeadline) {

@@ -3,9 +3,9 @@ internal import FerryMachine
 internal import HeapModule
 internal import NIOCore
 
-/// The outcomes of notifications: a last answer ends the job, and others let it go out again.
+/// The outcomes of notifications. A last answer ends the job. After any other outcome the job is sent again.
 extension Dispatch {
-    /// Takes an outcome. Returns nil if the job is not known, or goes out again.
+    /// Takes an outcome. Returns nil if the job is unknown or will be sent again.
     ///
     /// - Parameter mayHear: whether an error response may tell the client something.
     mutating func settle(_ id: JobID, _ outcome: Outcome, mayHear: Bool, now: Moment) -> Settled? {
@@ -60,7 +60,7 @@ extension Dispatch {
 
     // MARK: Gates
 
-    /// Notes that APNs knows the token, and the topic.
+    /// Notes that APNs knows the token and the topic.
     private mutating func accepted(_ job: borrowing Job, _ route: Int, now: Moment) {
         if let waiting = self.routes.accepted(route, now: now.epochSeconds) {
             let upstream = self.routes.upstream(of: route)
@@ -73,7 +73,7 @@ extension Dispatch {
         self.took(job.topic, of: identity, now: now)
     }
 
-    /// Takes back the notifications that have not gone out, because their gate has shut, and reports the alarm.
+    /// Takes back the unsent notifications because their gate has shut, and reports the alarm.
     private mutating func shut(_ route: Int, _ reason: Reason?, now: Moment) {
         self.takeBack(route, now: now)
         let upstream = self.routes.upstream(of: route)
@@ -96,7 +96,7 @@ extension Dispatch {
         if isToken, self.routes.refusedToken(route, now: now.monotonic) {
             self.shut(route, .badDeviceToken, now: now)
         }
-        // While nothing was accepted, a refused token may be the sign of a wrong environment: the client must not hear.
+        // Before an acceptance, the environment may be wrong. Status 8 would make the client delete its tokens.
         let isTold = !isToken || self.routes.isWarm(route)
         let refusal = GatewayEvent.Refusal(
             identity: job.scope.identity,
@@ -116,8 +116,8 @@ extension Dispatch {
     /// Notes a notification that the gateway refused itself.
     ///
     /// - Parameters:
-    ///   - reason: nil: the one that the status stands for.
-    ///   - isTellable: whether an error response can tell its refusal.
+    ///   - reason: the reason of the refusal; nil for the reason that the status stands for.
+    ///   - isTellable: whether an error response can tell the refusal.
     mutating func refuse(
         _ identity: Int,
         token: [UInt8]?,
@@ -162,12 +162,12 @@ extension Dispatch {
 
     /// Keeps the token of a rejection until the rejection is told.
     mutating func keep(_ id: JobID, _ token: [UInt8], _ status: BinaryStatus, of identity: Int) {
-        // Only a refused token says something about the next push to it.
+        // The other statuses say nothing about the next push to the token.
         guard status == .invalidToken, let route = self.identities[identity].routes.first else { return }
         self.verdicts.keep(id, .init(route: route, token: token), status)
     }
 
-    // MARK: What goes out again, and what does not
+    // MARK: Copies and expired notifications
 
     private mutating func retry(
         _ id: JobID,
@@ -188,12 +188,12 @@ extension Dispatch {
         return nil
     }
 
-    /// Takes a notification that may have arrived: it stands in the list, and goes out once more if its client wants that.
-    /// The second time it is a dead letter.
+    /// Takes a notification that may have arrived. The list gets it, and it is sent once more if its client wants that.
+    /// The second time it becomes a dead letter.
     private mutating func doubt(_ id: JobID, _ job: borrowing Job, _ outcome: Outcome, now: Moment) -> Settled? {
         guard job.doubts < GatewayBounds.Jobs.unknownCopies else { return self.bury(id, job, outcome) }
         var isRepeated = self.identities[job.scope.identity].repeatsUnknown
-        // Nothing would send it again.
+        // Neither this process nor the next one would send it again.
         if case .abandoned(isKept: false) = self.stage { isRepeated = false }
         self.verdicts.events.append(.uncertain(self.item(id, job), again: isRepeated))
         guard isRepeated else {
@@ -208,7 +208,7 @@ extension Dispatch {
         return nil
     }
 
-    /// Drops a notification whose expiration passed here; nil: it has not.
+    /// Drops a notification if its expiration has passed; otherwise returns nil.
     mutating func expire(_ id: JobID, _ job: borrowing Job, now: Moment) -> Settled? {
         guard job.expiration > 0, job.expiration <= now.epochSeconds else { return nil }
         return self.listExpired(id, job)

@@ -3,7 +3,7 @@ internal import HeapModule
 package import NIOCore
 
 extension Dispatch {
-    /// When to call ``timePassed(now:)``; nil: only outcomes change anything.
+    /// When to call ``timePassed(now:)``; nil if only an outcome can change the state.
     package var nextDeadline: NIODeadline? {
         var next = self.delayed.min?.at ?? .distantFuture
         if let tryAt = self.routes.tryAt { next = min(next, tryAt) }
@@ -15,7 +15,7 @@ extension Dispatch {
         return next == .distantFuture ? nil : next
     }
 
-    /// Sends what is due; returns what expired meanwhile, and what is given up.
+    /// Sends the notifications that are due. Returns those that have expired, and those that are given up.
     mutating func timePassed(now: Moment) -> [(JobID, ReplayScope, Settled)] {
         var expired: [(JobID, ReplayScope, Settled)] = []
         while let due = self.delayed.min, due.at <= now.monotonic {
@@ -28,7 +28,7 @@ extension Dispatch {
         return expired + self.giveUpCopies(now: now)
     }
 
-    /// Lets late answers keep nothing more.
+    /// Begins a tick. Notifications whose answer is late no longer occupy credit or side connections.
     private mutating func beginTick(now: Moment) {
         self.nextTickAt = now.monotonic + UnderWay.tick
         self.tick &+= 1

@@ -6,7 +6,7 @@ internal import NIOCore
 extension Dispatch {
     // MARK: To the upstream
 
-    /// Hands the next notifications for an upstream to `body`, batch after batch, until it leaves some of one.
+    /// Passes the next notifications for an upstream to `body`, batch after batch, until `body` leaves some of a batch.
     package mutating func withBatches(for upstream: Int, _ body: (UpstreamWay, inout PushBatch) -> Void) {
         guard !self.isAbandoned else { return }
         let outgoing = self.outgoing[upstream]
@@ -30,7 +30,7 @@ extension Dispatch {
         body(.side(SideID(upstream: upstream, number: outgoing.sideNumber)), &outgoing.sideBatch)
     }
 
-    /// Removes and returns the side connections that are to be closed. Only late answers are under way on them, if any.
+    /// Removes and returns the side connections to close. At most late answers are under way on them.
     package mutating func takeEndedSides(of upstream: Int) -> [SideID] {
         self.outgoing[upstream].side.takeEnded().map { SideID(upstream: upstream, number: $0) }
     }
@@ -43,10 +43,10 @@ extension Dispatch {
 
     private mutating func takeTurn(of flow: Int, _ outgoing: Outgoing, over side: UInt64?) {
         self.flows[flow].isInOrder = false
-        // Meanwhile its client's tokens may begin with another topic.
+        // The client's tokens may begin with another topic now.
         guard self.hasSomething(flow) else { return }
         var room = side == nil ? self.flows[flow].credit.room : outgoing.side.room
-        // In place: a copy of the turns would be a copy of what waits.
+        // The turns are moved out, because a copy would copy all waiting notifications.
         var turns = ConnectionTurns()
         if self.guessIsNext(flow, overSide: side != nil) {
             let identity = self.flows[flow].identity
@@ -76,7 +76,7 @@ extension Dispatch {
     }
 
     private mutating func goOut(_ id: JobID, _ flow: Int, _ outgoing: Outgoing, over side: UInt64?) {
-        // It may have been given up meanwhile.
+        // The notification may have been given up since.
         guard let job = self.jobs[id] else { return }
         if job.attempts == 0 {
             self.verdicts.counts.waiting -= 1
@@ -84,7 +84,7 @@ extension Dispatch {
         }
         let (topic, tick) = (self.flows[flow].topic, self.tick)
         self.jobs.change(id) { job in
-            // The topic was left open until now.
+            // The topic of a guess was left open until now.
             if job.isGuess { job.begin(with: topic) }
             job.attempts += 1
             job.way = side.map { .side($0) } ?? .common
@@ -103,7 +103,7 @@ extension Dispatch {
 
     func flow(of job: borrowing Job) -> Int { self.flow(of: job.scope.identity, topic: job.topic) }
 
-    /// Lets a notification wait for its turn. Its gate has admitted it.
+    /// Queues a notification that its gate has admitted.
     mutating func enqueue(_ id: JobID, _ job: borrowing Job, now: Moment) {
         let flow = self.flow(of: job)
         if job.needsOther {
@@ -119,7 +119,7 @@ extension Dispatch {
         self.outgoing(of: flow).dialIfNeeded(now: now.monotonic)
     }
 
-    /// Lets a flow have its turn, if it has something and may send it.
+    /// Queues a flow for its turn, if it has notifications and may send one.
     mutating func queue(_ flow: Int) {
         guard !self.flows[flow].isInOrder, self.hasSomething(flow) else { return }
         if self.flows[flow].suspicion.isSuspicious {
@@ -136,7 +136,7 @@ extension Dispatch {
         !self.flows[flow].turns.isEmpty || self.hasGuesses(flow)
     }
 
-    /// Whether a token without a known topic has the turn. Those with one do not wait for it while it has no room.
+    /// Whether a guess has the turn. While guesses have no room, other notifications do not wait for them.
     private func guessIsNext(_ flow: Int, overSide: Bool) -> Bool {
         guard self.hasGuesses(flow), !self.flows[flow].turns.isEmpty else { return self.flows[flow].turns.isEmpty }
         return self.flows[flow].guessIsNext && (overSide || self.flows[flow].roomForGuesses > 0)
@@ -165,7 +165,7 @@ extension Dispatch {
         self.jobs.change(id) { $0.way = .none }
         let isChanged = self.flows[flow].suspicion.answered(verdict, taken: outgoing.taken, now: now.monotonic)
         if isChanged, self.flows[flow].isInOrder {
-            // It takes its turns elsewhere.
+            // The flow takes its turns on the other way now.
             if self.flows[flow].suspicion.isSuspicious {
                 outgoing.common.removeAll { $0 == flow }
             } else {
@@ -196,8 +196,8 @@ extension Dispatch {
         self.took(next, of: identity, now: now)
     }
 
-    /// Moves the notifications that wait for their turn with this topic to its gate, which has shut. Tokens without a known
-    /// topic begin with one that APNs takes, if there is one.
+    /// Moves the waiting notifications of this topic to its gate, which has shut. Tokens without a known topic begin
+    /// with a topic that APNs accepts, if the client has one.
     mutating func takeBack(_ route: Int, now: Moment) {
         for flow in self.flows.indices where self.flows[flow].route == route {
             for id in self.flows[flow].turns.takeAll() { self.routes.hold(id, of: flow, at: route) }
@@ -226,7 +226,7 @@ extension Dispatch {
 
     // MARK: Copies
 
-    /// Lets the copy of a notification go over another connection than before, if that one may still be open.
+    /// Sends the copy of a notification over another connection, if the first one may still be open.
     mutating func avoidConnection(of job: borrowing Job, _ id: JobID, _ outcome: Outcome, now: Moment) {
         guard outcome.mayLeaveConnectionOpen else { return }
         self.jobs.change(id) { $0.needsOther = true }
@@ -234,7 +234,7 @@ extension Dispatch {
         self.outgoing(of: self.flow(of: job)).side.leave(number)
     }
 
-    /// Gives up the copies that found no other connection in time.
+    /// Gives up the copies for which no other connection was opened in time.
     mutating func giveUpCopies(now: Moment) -> [(JobID, ReplayScope, Settled)] {
         var ended: [(JobID, ReplayScope, Settled)] = []
         for outgoing in self.outgoing {
@@ -246,12 +246,12 @@ extension Dispatch {
         return ended
     }
 
-    /// Forgets the deadlines of copies that have gone out.
+    /// Forgets the deadlines of copies that were sent.
     private mutating func forgetOld(_ outgoing: Outgoing) {
         outgoing.copies.removeEntries { self.jobs[$0.job]?.way != .waitsForSide(until: $0.until) }
     }
 
-    /// Lets a notification wait at the gate of its topic.
+    /// Adds a notification to those that wait at the gate of its topic.
     mutating func hold(_ id: JobID, flow: Int) {
         let topic = self.flows[flow].topic
         self.jobs.change(id) { if $0.isGuess { $0.begin(with: topic) } }
@@ -260,15 +260,15 @@ extension Dispatch {
 }
 
 extension Outgoing {
-    /// Opens a side connection if something waits for one.
+    /// Opens a side connection if a suspicious flow or a copy waits for one.
     func dialIfNeeded(now: NIODeadline) {
         if self.wantsSide { self.side.dial(now: now) }
     }
 
-    /// When a side connection may be opened; nil: nothing waits for one.
+    /// When a side connection may be opened; nil if no notification waits for one.
     var dialAt: NIODeadline? { self.wantsSide ? self.side.dialAt : nil }
 
-    /// Whether something waits for a side connection.
+    /// Whether a suspicious flow or a copy waits for a side connection.
     var wantsSide: Bool { !self.suspects.isEmpty || !self.copies.isEmpty }
 }
 

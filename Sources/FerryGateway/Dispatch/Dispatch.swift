@@ -14,16 +14,16 @@ internal import NIOCore
 ///                 └───────────────────────────────────────┘
 /// ```
 ///
-/// All notifications that have no last answer are here, whether or not their client still waits: this is the spool.
+/// All notifications without a last answer are here, even if their client waits no longer. This is the spool.
 package struct Dispatch: ~Copyable {
     /// The last answer to a job.
     struct Settled {
         var fate: JobFate
         var first: Job.Reader
         var joined: [Job.Reader]
-        /// The segment of the journal that has the job.
+        /// The number of the journal's segment with the job.
         var segment: UInt64
-        /// Whether the feedback list has got its token.
+        /// Whether the feedback list got the token.
         var isGone = false
     }
 
@@ -39,39 +39,39 @@ package struct Dispatch: ~Copyable {
     var routes: Routes
     var verdicts: Verdicts
     let outgoing: [Outgoing]
-    /// The flows of all clients: those of one client in a row.
+    /// The flows of all clients, grouped by client.
     var flows: [TopicFlow]
     /// The first flow of each client.
     let firstFlows: [Int]
-    /// For each client, the notifications for tokens without a known topic.
+    /// The guesses of each client: notifications for tokens without a known topic.
     var guesses: [ConnectionTurns]
-    /// For each client, the place of the topic that APNs took last.
+    /// The topic of each client that APNs accepted last, by its place among the client's topics.
     var lastTopics: [Int]
-    /// How far the end has come.
+    /// The stage of the gateway's life.
     enum Stage: Sendable {
         case running
-        /// Nothing goes to an upstream any more. The next start sends what is left, if it is kept.
+        /// Nothing more is sent to an upstream. If a store keeps the rest, the next start sends it.
         case abandoned(isKept: Bool)
     }
 
     private(set) var stage = Stage.running
 
     var delayed = Heap<Due>()
-    /// The notifications that an upstream has.
+    /// The number of notifications that are at an upstream.
     var underWay = 0
     /// The number of the present ``UnderWay/tick``.
     var tick: UInt32 = 0
-    /// When the next begins.
+    /// When the next tick begins.
     var nextTickAt = NIODeadline.distantPast
     var tokenTopics = TokenTopics()
-    /// The jobs that may have arrived, and of which the journal does not know that.
+    /// The jobs that may have arrived, if the journal has not noted that yet.
     var doubted: [JobID] = []
 
     /// - Parameters:
     ///   - node: a random number, new for each process, or for each store.
     ///   - firstJob: the number of the first job. No job of this node ever had it.
-    ///   - upstreams: how many upstreams the routes name.
-    ///   - jobLimit: the notifications that may wait for their last answer. A test has fewer.
+    ///   - upstreams: the number of upstreams that the routes name.
+    ///   - jobLimit: the largest number of notifications without a last answer. A test has a lower one.
     ///   - isStored: whether a store keeps the feedback rows.
     package init(
         identities: [GatewayIdentity],
@@ -100,17 +100,17 @@ package struct Dispatch: ~Copyable {
         self.lastTopics = identities.map { _ in 0 }
     }
 
-    // MARK: What is here
+    // MARK: State
 
-    /// Whether new connections of the identity are welcome: it has room, and nothing of it waits at a shut gate. With
-    /// nothing that tries the gate, it would stay shut.
+    /// Whether new connections of the identity are accepted. It must have room, and none of its notifications may wait
+    /// at a shut gate. A shut gate at which none waits refuses no connection, because only a notification can open it.
     package func isOpen(identity: Int) -> Bool {
         guard self.jobs.hasRoom(for: identity) else { return false }
         let flow = self.firstFlows[identity]
         return self.identities[identity].routes.first.map { !self.routes.holds(flow: flow, at: $0) } ?? false
     }
 
-    /// Removes and returns the jobs that may have arrived, and go out once more.
+    /// Removes and returns the jobs that may have arrived and are sent once more.
     mutating func takeDoubted() -> [JobID] {
         guard !self.doubted.isEmpty else { return [] }
         defer { self.doubted = [] }
@@ -124,8 +124,8 @@ package struct Dispatch: ~Copyable {
         self.identities[identity].routes.first.map { self.routes.topic(of: $0) } ?? []
     }
 
-    /// Returns the status of a token whose refusal was not told. Only APNs' word counts while the route is known to be
-    /// good.
+    /// Returns the status of a token whose refusal was not told. If the gate is not warm, returns nil, because a wrong
+    /// environment may have caused the refusal.
     func knownBad(_ token: [UInt8], identity: Int) -> BinaryStatus? {
         guard let route = self.identities[identity].routes.first, self.routes.isWarm(route) else { return nil }
         return self.verdicts.knownBad(token, route: route)
@@ -156,7 +156,7 @@ package struct Dispatch: ~Copyable {
 
     // MARK: The upstream
 
-    /// Sends a notification, as soon as its topic's gate is open. Returns false if the gate is shut.
+    /// Sends a notification as soon as its topic's gate is open. Returns false if the gate is shut.
     @discardableResult
     mutating func send(_ id: JobID, now: Moment) -> Bool {
         guard var job = self.jobs[id] else { return true }
@@ -174,14 +174,14 @@ package struct Dispatch: ~Copyable {
         return true
     }
 
-    /// Whether nothing goes to an upstream any more.
+    /// Whether the gateway sends nothing more to its upstreams.
     var isAbandoned: Bool { if case .abandoned = self.stage { true } else { false } }
 
-    /// Gives up every notification that the store does not have and no upstream has, so that each stands in the list of
-    /// dead letters. Nothing goes to an upstream any more: its answer could be heard too late for the store, and the next
-    /// start would send the notification again.
+    /// Gives up every notification that is neither in the store nor at an upstream, and lists it as a dead letter.
+    /// Nothing more is sent to an upstream. The store could miss a late answer, and the next start would then send the
+    /// notification again.
     ///
-    /// - Parameter durable: the last segment that the store has; nil: there is no store.
+    /// - Parameter durable: the last segment that the store has; nil without a store.
     mutating func abandon(durable: UInt64?) {
         self.stage = .abandoned(isKept: durable != nil)
         for outgoing in self.outgoing {
@@ -190,8 +190,8 @@ package struct Dispatch: ~Copyable {
         self.giveUp(durable: durable) { $0.isUnderWay }
     }
 
-    /// Gives up every notification that has no answer after the end of the upstreams. Without a store, nothing else is
-    /// left of it.
+    /// Gives up every notification without an answer after the end of the upstreams. Without a store, only the list
+    /// keeps it.
     mutating func giveUpUnanswered() { self.giveUp(durable: nil) { _ in false } }
 
     private mutating func giveUp(durable: UInt64?, unless isExcepted: (Job) -> Bool) {

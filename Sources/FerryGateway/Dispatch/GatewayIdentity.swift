@@ -1,15 +1,15 @@
 /// One client stack, as the configuration names it.
 package struct GatewayIdentity: Sendable {
-    /// For logs and lists.
+    /// The name of the client in logs and lists.
     package var name: String
-    /// The numbers of its routes: first the topic that notifications get, then those that are tried when APNs says that
-    /// the token is for another topic. At least one.
+    /// The numbers of the client's routes, at least one. Notifications get the topic of the first. The others are tried
+    /// when APNs says that the token is for another topic.
     package var routes: [Int]
     /// The meaning of silence for this client.
     package var mode = Mode.verdict
-    /// Whether the client sends again what followed an error; nil: the gateway finds out.
+    /// Whether the client sends again the followers of an error response; nil if the gateway must find out.
     package var resends: Bool?
-    /// Whether a notification that may have arrived goes out once more.
+    /// Whether a notification that may have arrived is sent once more.
     package var repeatsUnknown = true
 
     package init(name: String, routes: [Int]) {
@@ -26,7 +26,7 @@ package struct GatewayIdentity: Sendable {
         case spool
     }
 
-    /// The filter of the client's copies.
+    /// A new filter for the client's copies.
     var filter: ReplayFilter {
         switch self.resends {
         case .none: ReplayFilter()

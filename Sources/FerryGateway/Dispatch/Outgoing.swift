@@ -9,13 +9,13 @@ package enum UpstreamWay: Hashable, Sendable {
     case side(SideID)
 }
 
-/// A side connection. No number is used twice for an upstream.
+/// The name of a side connection. An upstream never uses a number twice.
 package struct SideID: Hashable, Sendable {
     package let upstream: Int
     package let number: UInt64
 }
 
-/// The notifications that wait for an upstream, on two ways.
+/// The notifications that wait for an upstream, for each of its two ways.
 ///
 /// ```
 ///   flow 1 ─┐
@@ -27,13 +27,13 @@ package struct SideID: Hashable, Sendable {
 ///
 /// Without turns, a client that sends a million notifications at once would delay all others until they are gone.
 final class Outgoing {
-    /// The flows that have something, and credit for it, the next one first.
+    /// The flows that have notifications and credit, the next one first.
     var common: Deque<Int> = []
     /// The number of notifications that APNs has taken over the common connection.
     var taken: UInt64 = 0
-    /// The suspicious flows that have something, the next one first.
+    /// The suspicious flows that have notifications, the next one first.
     var suspects: Deque<Int> = []
-    /// The copies of notifications that may have arrived over a connection that may still be open.
+    /// The copies that must go over another connection than before.
     var copies = Copies()
     /// The next notifications over the common connection.
     var batch = PushBatch()
@@ -51,7 +51,7 @@ final class Outgoing {
         }
     }
 
-    /// Removes the notifications that no provider has taken, and returns their numbers.
+    /// Removes the notifications that no provider took, and returns their numbers.
     func takeTags() -> [UInt64] { Self.takeTags(&self.batch) + Self.takeTags(&self.sideBatch) }
 
     private static func takeTags(_ batch: inout PushBatch) -> [UInt64] {

@@ -1,14 +1,14 @@
 internal import FerryCore
 
-/// What the gateway has to know of a payload that it does not change.
+/// The facts that the gateway needs about a payload, which it does not change.
 struct PayloadNature: Sendable {
-    /// Longer payloads are never identical by nature.
+    /// The length above which payloads are never constant, in bytes.
     private static let longestConstant = 256
 
-    /// Whether it is a JSON object.
+    /// Whether the payload is a JSON object.
     var isValid: Bool
-    /// Whether payloads like this are the same for every push: device management, content-available only, `{}`. Two equal
-    /// ones prove nothing about each other.
+    /// Whether payloads of this kind are the same for every push: device management, content-available only, `{}`. Two
+    /// equal ones are no proof of a copy.
     var isConstant: Bool
 
     init(_ payload: UnsafeBufferPointer<UInt8>) {
@@ -19,7 +19,7 @@ struct PayloadNature: Sendable {
     private static func isConstant(_ payload: UnsafeBufferPointer<UInt8>) -> Bool {
         var members = JSONMembers(payload)
         var isConstant = true
-        // The payload is valid, so that reading its members does not fail.
+        // The payload is valid, so reading its members does not fail.
         while isConstant, let member = try? members.next() {
             if member.key.equals("mdm", in: payload) { return true }
             isConstant =
@@ -29,7 +29,7 @@ struct PayloadNature: Sendable {
         return isConstant
     }
 
-    /// Whether it has nothing, or content-available alone.
+    /// Whether the `aps` object is empty, or has only content-available.
     private static func isConstant(aps: UnsafeBufferPointer<UInt8>) -> Bool {
         var members = JSONMembers(aps)
         while let member = try? members.next() {

@@ -1,7 +1,6 @@
 internal import DequeModule
 
-/// The topic that APNs accepted for each token of a client with several topics. The next push to the token tries this
-/// topic first.
+/// The topic that APNs accepted for each token of a client with several topics. The next push tries it first.
 ///
 /// The number is bounded: the oldest token is dropped first, and its topic is then found again by trying.
 struct TokenTopics: Sendable {

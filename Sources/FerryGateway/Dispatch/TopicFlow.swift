@@ -1,26 +1,26 @@
-/// One client's notifications for one of its topics: what waits, and how far APNs' refusals let it go.
+/// One client's notifications for one of its topics: those that wait, and how many APNs' refusals let through.
 ///
-/// A flow has its turns on the connection that all clients share, within its credit. A suspicious flow has its turns on
-/// the side connection.
+/// A flow takes its turns on the common connection, within its credit; a suspicious flow, on the side connection.
 struct TopicFlow: Sendable {
-    /// The number of the topic with its credential.
+    /// The number of the route: topic and credential.
     let route: Int
-    /// The place of the topic among the client's.
+    /// The place of the topic among the client's topics.
     let topic: Int
     let identity: Int
     /// The notifications that wait for their turn with this topic.
     var turns = ConnectionTurns()
     var credit = Credit()
     var suspicion = Suspicion()
-    /// Whether a notification whose topic is open has the next turn. Without turns, it would wait behind all others.
+    /// Whether a guess has the next turn. Without turns, it would wait behind all other notifications.
     var guessIsNext = false
-    /// Whether it stands in one of the orders of its upstream.
+    /// Whether the flow is queued at its upstream.
     var isInOrder = false
 
-    /// The number of tokens without a known topic that may go over the common connection now.
+    /// The number of guesses that may go over the common connection now.
     ///
-    /// A refusal may mean that all of them belong to the next topic. So the answers to those under way are awaited then, and
-    /// one at a time goes out until APNs takes one. Otherwise each answer would let another one out, to be refused, too.
+    /// A refusal may mean that all of them belong to the next topic. So after a refusal the flow waits for all answers,
+    /// and sends one guess at a time until APNs accepts one. Otherwise each answer would let out another guess, which
+    /// APNs would refuse, too.
     var roomForGuesses: Int {
         guard self.suspicion.wasRefused else { return self.credit.room }
         return self.credit.underWay.timely == 0 ? 1 : 0

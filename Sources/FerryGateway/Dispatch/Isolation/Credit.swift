@@ -7,14 +7,14 @@
 ///   └── −8 for each refused token, or error ◀─┘
 /// ```
 ///
-/// A client that begins with bad tokens has four under way: APNs does not close the connection for them. A client with
-/// good tokens has twice as many after each round trip.
+/// A client that begins with bad tokens has four notifications under way, too few for APNs to close the connection. A
+/// client with good tokens has twice as many after each round trip.
 struct Credit: Sendable {
     static let floor = 4
-    /// The price of a refused token, and of a server error: what waits for the end of an outage delays others. If it
-    /// were half of the credit, a client with 1 % bad tokens would wait for seconds.
+    /// The price of a refused token, and of a server error, because notifications that wait for the end of an outage
+    /// delay others. If it were half of the credit, a client with 1 % bad tokens would wait for seconds.
     static let price = 8
-    /// Far more than a provider takes at a time.
+    /// The largest credit. It is far more than a provider takes at a time.
     static let cap = 16_384
 
     private(set) var limit = Credit.floor
@@ -24,7 +24,7 @@ struct Credit: Sendable {
 
     mutating func wentOut() { self.underWay.wentOut() }
 
-    /// - Parameter ticks: how many ticks ago it went out.
+    /// - Parameter ticks: the number of ticks since the notification was sent.
     mutating func returned(_ verdict: Verdict, after ticks: UInt32 = 0) {
         self.underWay.returned(after: ticks)
         switch verdict {

@@ -9,7 +9,7 @@ internal import NIOCore
 ///    └──▶ half, and a limit for a day ◀── APNs closed it
 /// ```
 ///
-/// APNs does not say after how many refusals it closes a connection, and the number may depend on more than the count.
+/// APNs does not document after how many refusals it closes a connection, and the count may not be its only reason.
 struct SideBudget: Sendable {
     static let first = 50
     static let growth = 10
@@ -22,8 +22,7 @@ struct SideBudget: Sendable {
     private var limit = SideBudget.cap
     private var limitedUntil = NIODeadline.distantPast
 
-    /// The refusals after which a connection takes nothing more. Notifications that are under way then may be refused,
-    /// too.
+    /// The number of refusals after which a connection gets no more notifications. Those under way may be refused, too.
     var threshold: Int { max(self.size * 3 / 4, 1) }
 
     /// Notes that a connection has reached ``threshold``, and was not closed by APNs.

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// The connection of an upstream for clients whose tokens are refused, and for copies that must not go over the connection
-/// that has their first one. Without I/O.
+/// The connection of an upstream for suspicious flows, and for copies that must not go over the connection of their
+/// first one. Without I/O.
 ///
 /// ```
 ///            dial        three quarters of the budget, lost, or left
@@ -9,16 +9,17 @@ internal import NIOCore
 ///                                                                     all answers are in
 /// ```
 ///
-/// A connection takes no more than its budget leaves. So when APNs closes it for the last refusal, nothing is under way
-/// on it. While the answers of one are awaited, another may be open, and when late answers keep all places, the oldest
-/// connection is given up: answers that stay away must not stop every suspicious client.
+/// A connection gets no more notifications than its budget allows. So when APNs closes it after the last refusal, no
+/// notification is under way on it. While one connection waits for answers, another may be open. If connections with
+/// late answers occupy all places, the oldest is given up. Otherwise missing answers would stop every suspicious
+/// client.
 struct SideConnection: Sendable {
     private struct Connection {
         let number: UInt64
         var refusals = 0
         var taken = 0
         var underWay = UnderWay()
-        /// The answers since the last refused token.
+        /// The number of answers since the last refused token.
         var answersSinceRefusal = Int.max
 
         mutating func count(_ verdict: Verdict, after ticks: UInt32) {
@@ -36,13 +37,12 @@ struct SideConnection: Sendable {
         }
     }
 
-    /// The notifications that may be under way on it. A new connection begins with ``Credit/floor``, and has one more for
-    /// each that APNs took: it may be one on which APNs takes few refusals.
+    /// The largest number of notifications under way on one connection. A new connection begins with ``Credit/floor``,
+    /// because APNs may accept few refusals on it. Each accepted notification adds one.
     static let underWayLimit = 64
-    /// The connections whose last answers are awaited while another is open. With the common one, an upstream has
-    /// three.
+    /// The number of connections that wait for last answers beside an open one. With the common one, there are three.
     static let closingLimit = 1
-    /// The connections with late answers only that there may be beyond ``closingLimit``.
+    /// The number of additional connections that wait for late answers only.
     static let lateLimit = 3
     /// A connection that ends within this many answers after a refused token was closed because of refusals.
     static let closeness = 8
@@ -51,24 +51,24 @@ struct SideConnection: Sendable {
     private var pace = DialPace()
     private var lastNumber: UInt64 = 0
     private var open: Connection?
-    /// They take nothing more, and their answers are awaited.
+    /// The connections that get no more notifications, but still wait for answers.
     private var closing: [Connection] = []
     private var ended: [UInt64] = []
 
-    // MARK: What is here
+    // MARK: State
 
-    /// The number of the connection that takes notifications.
+    /// The number of the open connection.
     var number: UInt64? { self.open?.number }
 
-    /// How many notifications it takes now.
+    /// The number of notifications that the open connection takes now.
     var room: Int {
         guard let open else { return 0 }
         let limit = min(Self.underWayLimit, Credit.floor + open.taken) - open.underWay.timely
-        // A late answer may be a refusal, too.
+        // Each notification under way, even a late one, may still be refused.
         return max(min(limit, self.budget.size - open.refusals - open.underWay.count), 0)
     }
 
-    /// When ``dial(now:)`` may open one; nil: one is open, or the answers of two are awaited.
+    /// When ``dial(now:)`` may open a connection; nil if one is open, or if too many wait for answers.
     var dialAt: NIODeadline? {
         let timely = self.closing.count { $0.underWay.timely > 0 }
         return self.open == nil && timely <= Self.closingLimit && self.hasPlace ? self.pace.nextAt : nil
@@ -76,7 +76,7 @@ struct SideConnection: Sendable {
 
     private var hasPlace: Bool { self.closing.count <= Self.closingLimit + Self.lateLimit }
 
-    /// Removes and returns the connections that are to be closed. Only late answers are under way on them, if any.
+    /// Removes and returns the connections to close. At most late answers are under way on them.
     mutating func takeEnded() -> [UInt64] {
         defer { self.ended = [] }
         return self.ended
@@ -84,7 +84,7 @@ struct SideConnection: Sendable {
 
     // MARK: Changes
 
-    /// Opens a connection, if none is open and the time has come.
+    /// Opens a connection if the time has come and no other is open.
     mutating func dial(now: NIODeadline) {
         guard let dialAt, dialAt <= now else { return }
         self.pace.dialled(now: now)
@@ -92,12 +92,12 @@ struct SideConnection: Sendable {
         self.open = Connection(number: self.lastNumber)
     }
 
-    /// Notes that a notification goes over the open connection.
+    /// Notes that a notification is sent over the open connection.
     mutating func wentOut() { self.open?.underWay.wentOut() }
 
     /// Notes that a notification of this connection has its outcome.
     ///
-    /// - Parameter ticks: how many ticks ago it went out.
+    /// - Parameter ticks: the number of ticks since the notification was sent.
     mutating func returned(_ number: UInt64, _ verdict: Verdict, after ticks: UInt32 = 0, now: NIODeadline) {
         if self.open?.number == number {
             self.open?.count(verdict, after: ticks)
@@ -110,7 +110,7 @@ struct SideConnection: Sendable {
         }
     }
 
-    /// Notes that the connection ended, and not by ``takeEnded()``. Its provider may still have notifications.
+    /// Notes that the connection ended without ``takeEnded()``. Its provider may still have notifications.
     mutating func lost(_ number: UInt64, now: NIODeadline) {
         let lost = self.open?.number == number ? self.open : self.closing.first { $0.number == number }
         guard let lost else { return }
@@ -120,16 +120,14 @@ struct SideConnection: Sendable {
         if self.open?.number == number { self.retire() }
     }
 
-    /// Lets a connection take nothing more, because an answer on it stayed away. The copy of that notification goes
-    /// over another.
+    /// Stops the use of a connection on which an answer is missing. The copy of that notification is sent over another.
     mutating func leave(_ number: UInt64) {
         if self.open?.number == number { self.retire() }
     }
 
-    /// Lets late answers keep nothing more. A connection that takes nothing because of them makes place for the next, and
-    /// so does the oldest one that waits for nothing else.
+    /// Begins a tick. A connection that late answers block is replaced, and the oldest one that waits only for them.
     ///
-    /// - Parameter isWanted: whether something waits for a side connection.
+    /// - Parameter isWanted: whether a notification waits for a side connection.
     mutating func tick(isWanted: Bool) {
         self.open?.underWay.tick()
         for index in self.closing.indices { self.closing[index].underWay.tick() }

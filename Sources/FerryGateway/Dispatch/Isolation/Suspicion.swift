@@ -12,22 +12,21 @@ internal import NIOCore
 /// ```
 struct Suspicion: Sendable {
     private enum State {
-        /// One bit for each of the last answers; 1: refused.
+        /// The flow is trusted. `recent` has one bit for each of the last answers; 1 means refused.
         case trusted(recent: UInt8, errors: ErrorRow)
         case suspicious(takenInARow: Int)
     }
 
-    /// The refusals among the last eight answers that make a flow suspicious. With six, APNs would close the common
-    /// connection more often.
+    /// The number of refusals among the last eight answers that makes a flow suspicious. With six, APNs would close the
+    /// common connection more often.
     static let refusals = 4
-    /// The server errors in a row that make a flow suspicious, if APNs took a notification of another flow meanwhile.
-    /// With fewer, an APNs that fails now and then would make every flow suspicious.
+    /// The number of server errors in a row that makes a flow suspicious, if APNs accepted a notification of another
+    /// flow since. With a lower number, an APNs that sometimes fails would make every flow suspicious.
     static let errors = 8
-    /// The notifications in a row that APNs has to take before the first return. Each return doubles them, up to
-    /// ``lastReturn``.
+    /// The accepted notifications in a row before the first return. Each return doubles them, up to ``lastReturn``.
     static let firstReturn = 128
     static let lastReturn = 4096
-    /// After each time of this length without suspicion, half as many are enough.
+    /// The time without suspicion after which half as many are enough.
     static let forgiveness: TimeAmount = .hours(24)
 
     /// The server errors since the last other answer.

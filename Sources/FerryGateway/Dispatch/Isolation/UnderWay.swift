@@ -1,15 +1,15 @@
 internal import NIOCore
 
-/// How many notifications have no answer yet, and how many of them are late.
+/// The number of notifications without an answer, and how many of these answers are late.
 ///
 /// ```
 ///   went out ──▶ young ──tick──▶ old ──tick──▶ late
 /// ```
 ///
-/// A late answer may come after minutes, or never. If it counted like others, four notifications that APNs never answers
-/// would keep all others of their client.
+/// A late answer may come after minutes, or never. If late ones counted, four notifications that APNs never answers
+/// would hold all others of their client.
 struct UnderWay: Sendable {
-    /// The time between two ticks. So an answer is late after 5 to 10 s.
+    /// The time between two ticks. An answer is late after 5 to 10 s.
     static let tick: TimeAmount = .seconds(5)
 
     private var young = 0
@@ -17,12 +17,12 @@ struct UnderWay: Sendable {
     private var late = 0
 
     var count: Int { self.timely + self.late }
-    /// The notifications whose answer is not late.
+    /// The number of notifications whose answer is not late.
     var timely: Int { self.young + self.old }
 
     mutating func wentOut() { self.young += 1 }
 
-    /// - Parameter ticks: how many ticks ago it went out.
+    /// - Parameter ticks: the number of ticks since the notification was sent.
     mutating func returned(after ticks: UInt32) {
         switch ticks {
         case 0: self.young -= 1

@@ -3,7 +3,7 @@ internal import NIOCore
 
 /// One notification on its way to APNs, until APNs has given its last answer.
 struct Job: Sendable {
-    /// A notification that was read, and gets this job's result.
+    /// A notification that was read and gets this job's result.
     struct Reader: Hashable, Sendable {
         var connection: ConnectionID
         var sequence: UInt64
@@ -11,57 +11,56 @@ struct Job: Sendable {
 
     /// The connection on which a job is under way.
     enum Way: Hashable, Sendable {
-        /// It waits, or its answer is in.
+        /// The job waits, or has its answer.
         case none
-        /// It waits for a side connection until this time.
+        /// The job waits for a side connection until this time.
         case waitsForSide(until: NIODeadline)
         case common
         case side(UInt64)
     }
 
     let scope: ReplayScope
-    /// The place of the present route among the identity's.
+    /// The place of the present route among the identity's routes.
     var topic = 0
-    /// The place of the route that is tried first. The others follow it, and after the last one the first.
+    /// The place of the route that is tried first. The routes after it follow, then those before it.
     var firstTopic = 0
-    /// Whether no topic is known for its token, and it waits for its turn: it goes out with the topic that APNs took last
-    /// for its client.
+    /// Whether the job waits without a known topic. It is sent with the topic that APNs accepted last.
     var isGuess = false
-    /// Where it is under way.
+    /// The connection on which the job is under way.
     var way = Way.none
-    /// The tick in which it went out the last time.
+    /// The tick in which the job was last sent.
     var tick: UInt32 = 0
     /// The device token, then the payload.
     let bytes: [UInt8]
     let tokenLength: Int
-    /// UNIX seconds; 0: once.
+    /// The expiration in UNIX seconds; 0 for one attempt at delivery.
     let expiration: UInt32
-    /// 0: none.
+    /// The priority; 0 for none.
     let priority: UInt8
     let readAt: NIODeadline
     let first: Reader
     /// The copies that joined.
     var joined: [Reader] = []
-    /// How often it went out, or was about to.
+    /// The number of times that the job was sent, or was about to be.
     var attempts = 0
-    /// How often it may have arrived.
+    /// The number of times that the job may have arrived.
     var doubts = 0
-    /// Whether it may have arrived over a connection that may still be open. Its copy must go over another one.
+    /// Whether the job may have arrived over a connection that may still be open. Its copy must go over another one.
     var needsOther = false
-    /// Why APNs did not take it the last time; nil: APNs said nothing.
+    /// The reason of the last refusal; nil if APNs gave none.
     var lastReason: Reason?
-    /// The segment of the journal that has it; 0: none.
+    /// The segment of the journal with the job; 0 for none.
     var segment: UInt64 = 0
-    /// UNIX seconds: when it was read.
+    /// When the notification was read, in UNIX seconds.
     let readAtSeconds: UInt32
-    /// Whether the client counts it as accepted, because it took too long.
+    /// Whether the client counts the notification as accepted, because it took too long.
     var isReleased = false
-    /// Whether it has an identifier: without one, no error response can name it.
+    /// Whether the notification has an identifier. Without one, no error response can name it.
     var isNamed = true
 
     var token: ArraySlice<UInt8> { self.bytes[..<self.tokenLength] }
 
-    /// Whether an upstream has it.
+    /// Whether the job is at an upstream.
     var isUnderWay: Bool {
         switch self.way {
         case .common, .side: true
@@ -69,7 +68,7 @@ struct Job: Sendable {
         }
     }
 
-    /// Lets the notification begin with this topic, which was left open.
+    /// Sets the topic with which a guess begins.
     mutating func begin(with topic: Int) {
         self.isGuess = false
         self.topic = topic

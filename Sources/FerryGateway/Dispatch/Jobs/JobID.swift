@@ -1,6 +1,6 @@
 package import FerryCore
 
-/// The number of an upstream job, which brings one notification to APNs. The owner never uses a number twice.
+/// The number of a job, which brings one notification to APNs. The owner never uses a number twice.
 package struct JobID: RawRepresentable, Hashable, Sendable {
     package var rawValue: UInt64
 
@@ -9,7 +9,7 @@ package struct JobID: RawRepresentable, Hashable, Sendable {
     }
 }
 
-/// The result of an upstream job.
+/// The result of a job.
 package enum JobFate: Hashable, Sendable {
     /// APNs has not answered.
     case running

@@ -1,7 +1,7 @@
 /// The jobs that have no last answer, by their numbers.
 ///
-/// Numbers are given in order, and most jobs end soon and nearly in order: those stand in a ring, and are found by their
-/// place. Few jobs live long; they move to a table, so that the places between them are freed.
+/// Numbers are given in order, and most jobs end soon and nearly in order. These are in a ring, where the number gives
+/// the place. Few jobs live long. They move to a table, so that the ring does not grow with the gaps between them.
 ///
 /// ```
 ///             first
@@ -9,13 +9,13 @@
 ///   ring  ░░░░░░▓▓ ▓▓▓▓ ▓▓▓▓▓▓░░░░░     a gap: a job that has ended
 /// ```
 ///
-/// Cost: constant, and without a hash for a recent job. No accessor yields a job, neither here nor in a `Deque`: each
-/// access would allocate memory for it.
+/// Cost: constant, and without a hash for a recent job. No accessor here yields a job, and none of a `Deque` is used,
+/// because each access would allocate memory.
 struct JobTable: Sendable {
-    /// The number of places that are kept.
+    /// The largest number of places in the ring.
     private static let recentLimit = 131_072
 
-    /// Its length is a power of two; nil: the job has ended, or no number belongs to the place.
+    /// The ring, whose length is a power of two. A place is nil if its job has ended, or if it belongs to no number.
     private var ring: [Job?] = Array(repeating: nil, count: 64)
     /// The place of the job with the number ``first``.
     private var head = 0
@@ -35,7 +35,7 @@ struct JobTable: Sendable {
         return old + recent.map { JobID(rawValue: self.first + UInt64($0)) }
     }
 
-    /// Returns the next number. Without ``insert(_:as:)`` before the next call it stays unused.
+    /// Returns the next number. If ``insert(_:as:)`` is not called before the next call, the number stays unused.
     mutating func reserve() -> JobID {
         self.dropEnded()
         if self.recentCount >= Self.recentLimit { self.retire() }

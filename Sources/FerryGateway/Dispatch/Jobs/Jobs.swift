@@ -2,18 +2,18 @@ internal import FerryCore
 
 /// The notifications that have no last answer, within the room that the clients share.
 ///
-/// All of them are here, whether or not their client still waits.
+/// These are all of them, whether or not their clients still wait.
 struct Jobs: Sendable {
     private var table: JobTable
     private var room: Room
-    /// The first half of every `apns-id`: no other gateway has it.
+    /// The first half of every `apns-id`. No other gateway has the same.
     private let node: UInt64
 
     /// - Parameters:
     ///   - identities: the number of clients.
     ///   - node: a random number, new for each process, or for each store.
     ///   - first: the number of the first job. No job of this node ever had it.
-    ///   - limit: the most jobs.
+    ///   - limit: the largest number of jobs.
     init(identities: Int, node: UInt64, first: UInt64, limit: Int) {
         self.table = JobTable(first: first)
         self.room = Room(identities: identities, jobs: limit, bytes: GatewayBounds.Jobs.bytes)
@@ -25,22 +25,22 @@ struct Jobs: Sendable {
     /// All numbers, ascending.
     var ids: [JobID] { self.table.ids }
 
-    /// Whether more may be read.
+    /// Whether another notification may be read.
     var hasRoom: Bool { self.room.isFree }
 
-    /// Whether more may be read from this client.
+    /// Whether another notification may be read from this client.
     func hasRoom(for identity: Int) -> Bool { self.room.isFree(for: identity) }
 
-    /// A copy of the job; nil: it has its last answer.
+    /// A copy of the job; nil if the job has its last answer.
     subscript(id: JobID) -> Job? { self.table[id] }
 
     /// The client of the job.
     func scope(of id: JobID) -> ReplayScope? { self.table[id]?.scope }
 
-    /// The `apns-id` of a notification: the same each time that it goes out.
+    /// The `apns-id` of a notification, which is the same each time that it is sent.
     func apnsID(of id: JobID) -> APNSID { APNSID(node: self.node, number: id.rawValue) }
 
-    /// Returns the number of the next job. Without ``insert(_:as:)`` before the next call it stays unused.
+    /// Returns the number of the next job. If ``insert(_:as:)`` is not called before the next call, it stays unused.
     mutating func reserve() -> JobID { self.table.reserve() }
 
     /// Adds a job with a reserved number.

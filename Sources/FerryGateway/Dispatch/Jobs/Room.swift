@@ -5,7 +5,7 @@
 ///   client 1          2   free for all: as much as client 1 has, so that it gets no more
 /// ```
 ///
-/// A client may hold as much as is still free for all. So n greedy clients leave 1/(n + 1) of the room.
+/// A client may hold as much as is still free for all. So n greedy clients leave 1/(n + 1) of the room free.
 struct Room: Sendable {
     private struct Share {
         var count = 0
@@ -21,10 +21,10 @@ struct Room: Sendable {
         self.shares = Array(repeating: Share(), count: identities)
     }
 
-    /// Whether anything is free.
+    /// Whether any room is free.
     var isFree: Bool { self.all.count < self.limit.count && self.all.bytes < self.limit.bytes }
 
-    /// Whether more may be read from this client.
+    /// Whether another notification may be read from this client.
     func isFree(for identity: Int) -> Bool {
         let share = self.shares[identity]
         return share.count < self.limit.count - self.all.count && share.bytes < self.limit.bytes - self.all.bytes

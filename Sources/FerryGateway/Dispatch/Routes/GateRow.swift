@@ -1,7 +1,6 @@
 internal import NIOCore
 
-/// The rows of ``StoreTable/gates``. They say which gates were warm, and since when, so that a restart does not make
-/// them cold.
+/// The rows of ``StoreTable/gates``, which say which gates were warm. A restart does not make them cold.
 ///
 /// ```
 ///   0, upstream's host and credential, 0, topic     the time of an acceptance, in UNIX seconds (4)

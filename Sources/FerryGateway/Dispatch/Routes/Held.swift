@@ -1,13 +1,13 @@
 internal import DequeModule
 
-/// The notifications that wait at a shut gate, and the choice which one tries it.
+/// The notifications that wait at a shut gate, and the choice of the one that tries the gate.
 ///
 /// ```
 ///   ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
 ///   1       3       2       4          the places of the first tries
 /// ```
 ///
-/// In the order of their arrival, a list that begins with 5,000 bad tokens would keep a gate shut for 83 minutes. So the
+/// Tries in the order of arrival would keep a gate shut for 83 minutes if a list begins with 5,000 bad tokens. So the
 /// tries come from several places, and the flows take turns.
 struct Held: Sendable {
     private struct Queue {
@@ -16,7 +16,7 @@ struct Held: Sendable {
     }
 
     private var flows: [Int: Queue] = [:]
-    /// The flows that have something, the next one first.
+    /// The flows that have notifications, the next one first.
     private var order: Deque<Int> = []
 
     var isEmpty: Bool { self.order.isEmpty }
@@ -32,7 +32,7 @@ struct Held: Sendable {
 
     /// Removes and returns the notification that tries the gate next.
     ///
-    /// Cost: the notifications behind its place, or before it, move.
+    /// Cost: the notifications after its place, or those before it, move.
     mutating func takeOne() -> JobID? {
         guard let number = self.order.popFirst(), var flow = self.flows.removeValue(forKey: number) else { return nil }
         let job = flow.jobs.remove(at: Self.place(of: flow.tries, among: flow.jobs.count))
@@ -44,13 +44,13 @@ struct Held: Sendable {
         return job
     }
 
-    /// Removes and returns everything, each flow in its order.
+    /// Removes and returns all notifications, each flow's in their order.
     mutating func takeAll() -> [JobID] {
         defer { self = Held() }
         return self.order.flatMap { self.flows[$0]?.jobs ?? [] }
     }
 
-    /// The place of a try: 0, 1/2, 1/4, 3/4, 1/8, … of what waits, in 64 steps.
+    /// The place of a try: 0, 1/2, 1/4, 3/4, 1/8, … of the waiting notifications, in 64 steps.
     static func place(of number: Int, among count: Int) -> Int {
         let step = UInt8(truncatingIfNeeded: number & 63)
         let reversed = (0..<6).reduce(0) { $0 << 1 | Int(step >> $1 & 1) }

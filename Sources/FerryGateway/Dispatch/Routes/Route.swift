@@ -1,10 +1,10 @@
-/// One topic with the upstream, and so the credential, that it is sent with.
+/// One topic with its upstream, and so with its credential.
 package struct Route: Sendable {
     /// The number of the upstream in the configuration.
     package let upstream: Int
-    /// Visible ASCII, at most 255 bytes.
+    /// The topic: visible ASCII, at most 255 bytes.
     package let topic: [UInt8]
-    /// The upstream's host and credential, as bytes that last; empty: the gate of a restart is cold.
+    /// The upstream's host and credential as lasting bytes. If empty, the gate is cold after a restart.
     package let upstreamKey: [UInt8]
     var gate = TopicGate()
 

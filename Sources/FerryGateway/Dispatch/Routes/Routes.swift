@@ -2,12 +2,12 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// The topics with their credentials: whether notifications may go out with them, and those that wait until they may.
+/// The routes with their gates, and the notifications that wait until their gate opens.
 struct Routes: Sendable {
     private var routes: [Route]
-    /// For each route, the notifications that wait for its gate.
+    /// The notifications that wait at the gate of each route.
     private var held: [Held]
-    /// For each upstream.
+    /// The outage of each upstream.
     private var outages: [Outage]
     private var rowChanges: [StoreChange] = []
 
@@ -27,7 +27,7 @@ struct Routes: Sendable {
 
     func isShut(_ route: Int) -> Bool { self.routes[route].gate.isShut }
 
-    /// Removes and returns the changes of rows for the store: the gates that are warm.
+    /// Removes and returns the changes of rows for the store. They say which gates are warm.
     mutating func takeRowChanges() -> [StoreChange] {
         guard !self.rowChanges.isEmpty else { return [] }
         defer { self.rowChanges = [] }
@@ -36,10 +36,10 @@ struct Routes: Sendable {
 
     // MARK: Gates
 
-    /// Whether a notification may go out now.
+    /// Whether a notification may be sent now.
     mutating func admits(_ route: Int, now: NIODeadline) -> Bool { self.routes[route].gate.admits(now: now) }
 
-    /// Notes that APNs knows the topic and a token. If this opens the gate, returns the notifications that waited for it.
+    /// Notes that APNs knows the topic and a token. If the gate opens, returns the notifications that waited.
     mutating func accepted(_ route: Int, now: UInt32) -> [JobID]? {
         if self.routes[route].gate.isWarm, !self.routes[route].gate.isOld(now: now) { return nil }
         let wasShut = self.routes[route].gate.isShut
@@ -48,15 +48,15 @@ struct Routes: Sendable {
         return wasShut ? self.held[route].takeAll() : nil
     }
 
-    /// Notes a refused token. Returns whether this closes the gate.
+    /// Notes a refused token. Returns whether the gate shuts.
     mutating func refusedToken(_ route: Int, now: NIODeadline) -> Bool {
         self.routes[route].gate.refusedToken(now: now)
     }
 
-    /// Notes that the topic or the credentials were refused. Returns whether this closes the gate.
+    /// Notes that the topic or the credentials were refused. Returns whether the gate shuts.
     mutating func blocked(_ route: Int, now: NIODeadline) -> Bool { self.routes[route].gate.blocked(now: now) }
 
-    // MARK: What waits at a gate
+    // MARK: Waiting notifications
 
     mutating func hold(_ job: JobID, of flow: Int, at route: Int) { self.held[route].append(job, of: flow) }
 
@@ -65,7 +65,7 @@ struct Routes: Sendable {
 
     func holdsAny(at route: Int) -> Bool { !self.held[route].isEmpty }
 
-    /// When the next notification tries a shut gate; nil: none waits.
+    /// When the next notification tries a shut gate; nil if no notification waits.
     var tryAt: NIODeadline? {
         zip(self.routes, self.held).lazy.filter { !$1.isEmpty }.compactMap { route, _ in route.gate.tryAt }.min()
     }
@@ -80,8 +80,7 @@ struct Routes: Sendable {
 
     // MARK: Outages
 
-    /// Notes whether the upstream takes anything. Only an answer of APNs says so. Returns the beginning or the end of an
-    /// outage.
+    /// Notes whether an answer of APNs is a server's fault. Returns the beginning or the end of an outage.
     mutating func watch(_ upstream: Int, _ outcome: Outcome, now: NIODeadline) -> GatewayEvent? {
         switch outcome {
         case .rejected(let rejection) where rejection.origin == .apns && rejection.status ?? 0 >= 500:
@@ -97,7 +96,8 @@ struct Routes: Sendable {
 
     /// Opens the gates that an earlier process found warm, with this host, topic and credential.
     ///
-    /// - Returns: the names of the clients whose tokens an earlier process sent elsewhere, or with another credential.
+    /// - Returns: the names of the clients whose tokens an earlier process sent to another host or with other
+    ///   credentials.
     mutating func restore(_ rows: [StoreRow], of identities: [GatewayIdentity], now: UInt32) -> Set<String> {
         let rows = Dictionary(rows.map { ($0.key, $0.value) }, uniquingKeysWith: { first, _ in first })
         for index in self.routes.indices {

@@ -1,12 +1,10 @@
 internal import NIOCore
 
-/// The gate of one topic with one credential. It decides whether notifications may be sent, and whether refusals may be
-/// reported.
+/// The gate of one topic with one credential. It decides whether notifications are sent and refusals reported.
 ///
 /// With a wrong environment, topic or key, all tokens look bad, and status 8 makes clients delete them. So status 8 is
 /// not reported before the first acceptance. The gate shuts after too many refusals without an acceptance, or after a
-/// refusal of the topic or the credentials. Notifications then wait, and one is sent each second to try whether the
-/// trouble is over.
+/// refusal of the topic or the credentials. Notifications then wait, and one each second tries the gate.
 ///
 /// ```
 ///            accepted

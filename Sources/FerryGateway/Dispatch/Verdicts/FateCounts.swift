@@ -1,7 +1,7 @@
 /// The counts of the notifications that the gateway has read, by their fate.
 ///
-/// ``read`` and ``recovered`` are together always the sum of ``forwarded``, ``waiting``, ``swallowed``, ``refusedHere``, ``knownBad`` and
-/// ``droppedUnsent``.
+/// ``read`` plus ``recovered`` is always the sum of ``forwarded``, ``waiting``, ``swallowed``, ``refusedHere``,
+/// ``knownBad`` and ``droppedUnsent``.
 package struct FateCounts: Hashable, Sendable {
     /// Notifications that were read whole, faulty ones too.
     package var read = 0
@@ -9,7 +9,7 @@ package struct FateCounts: Hashable, Sendable {
     package var recovered = 0
     /// Notifications that went to the upstream, each counted once.
     package var forwarded = 0
-    /// Notifications that wait and never went out.
+    /// Notifications that wait and were never sent.
     package var waiting = 0
     /// Copies of notifications that had been read before.
     package var swallowed = 0
@@ -20,20 +20,20 @@ package struct FateCounts: Hashable, Sendable {
     /// Notifications that expired or ended as dead letters before they went out.
     package var droppedUnsent = 0
 
-    /// The last answers to what was forwarded.
+    /// Forwarded notifications that APNs accepted.
     package var accepted = 0
     package var gone = 0
     package var refused = 0
     package var expired = 0
     package var deadLetters = 0
-    /// Notifications that may have arrived, and do not go out again.
+    /// Notifications that may have arrived, and are not sent again.
     package var unknown = 0
 
-    /// Notifications that may have arrived, and go out once more.
+    /// Notifications that may have arrived, and are sent once more.
     package var copies = 0
     /// Error responses that named a rejected notification.
     package var told = 0
-    /// Rejections that no error response told: the next push to the token may.
+    /// Rejections that no error response told. The next push to the token may be refused instead.
     package var deferred = 0
     /// Notifications that the client counts as accepted because their answer took too long.
     package var released = 0
@@ -43,7 +43,7 @@ package struct FateCounts: Hashable, Sendable {
     /// Lines of the list of rejections that were given up.
     package var unlisted = 0
 
-    /// Notifications that may have arrived: each has its line in the list.
+    /// Notifications that may have arrived. Each has a line in the list.
     package var uncertain: Int { self.unknown + self.copies }
 
     /// Notifications without a last answer.
@@ -52,7 +52,7 @@ package struct FateCounts: Hashable, Sendable {
             - (self.accepted + self.gone + self.refused + self.expired + self.deadLetters + self.unknown)
     }
 
-    /// Whether every notification is somewhere.
+    /// Whether every notification is counted under exactly one fate.
     package var isConserved: Bool {
         self.read + self.recovered
             == self.forwarded + self.waiting + self.swallowed + self.refusedHere + self.knownBad + self.droppedUnsent

@@ -13,7 +13,7 @@ struct Verdicts: Sendable {
     var counts = FateCounts()
     var events: [GatewayEvent] = []
     var feedback: FeedbackRows
-    /// The number of the events that ``takeUnlisted()`` has returned.
+    /// The number of events that ``takeUnlisted()`` has returned.
     private var listedEvents = 0
     private var knownBad = KnownBad()
     private var rejected: [JobID: Rejected] = [:]
@@ -21,7 +21,7 @@ struct Verdicts: Sendable {
 
     init(_ feedback: FeedbackRows) { self.feedback = feedback }
 
-    /// Removes and returns what is to be written down.
+    /// Removes and returns the events that must be written down.
     mutating func takeEvents() -> [GatewayEvent] {
         defer {
             self.events = []
@@ -74,7 +74,7 @@ struct Verdicts: Sendable {
         self.rejected[oldest] = nil
     }
 
-    /// Notes that no error response will tell this rejection: the next push to the token may.
+    /// Notes that no error response will tell this rejection. The next push to the token may be refused instead.
     mutating func deferRejection(of id: JobID?) {
         self.counts.deferred += 1
         guard let id, let rejected = self.rejected.removeValue(forKey: id) else { return }
@@ -83,7 +83,7 @@ struct Verdicts: Sendable {
 
     // MARK: Known bad tokens
 
-    /// Whether some token's refusal was not told.
+    /// Whether there is a token whose refusal was not told.
     var knowsBadTokens: Bool { !self.knownBad.isEmpty }
 
     /// The status of a token whose refusal was not told.
