@@ -4,134 +4,137 @@ internal import NIOCore
 enum GatewayBounds {
     // MARK: The replay filter
 
-    /// The entries that one identity may have. Above it the oldest whole episode goes: a double, never a swallow.
+    /// The largest number of entries of one identity. Above it the oldest whole episode is dropped, so a copy may be
+    /// doubled, but no notification is swallowed.
     static let entriesPerIdentity = 1_000_000
-    /// The entries of all identities together.
+    /// The largest number of entries of all identities together.
     static let entries = 4_000_000
-    /// The scopes that are remembered, open connections apart. Beyond it, the client that was gone first is unknown when it
-    /// comes back.
+    /// The largest number of remembered scopes without an open connection. Above it, the client that left first is
+    /// forgotten, and is unknown when it comes back.
     static let scopes = 10_000
-    /// The open episodes of one scope. Each costs one table look-up for each notification.
+    /// The largest number of open episodes in one scope. Each costs one table look-up for each notification.
     static let episodesPerScope = 256
-    /// The entries with the same key that one look-up compares. Only a client that repeats itself has more than one.
+    /// The largest number of entries with the same key that a look-up compares. Only a client that repeats itself has
+    /// more than one.
     static let equalKeys = 64
 
-    /// How long an episode lives after its last match, or after a copy of another episode whose follower it had, too. A
+    /// How long an episode lives after its last match, or after a copy of another episode that had the same follower. A
     /// client that re-sends does so without a pause.
     static let matchedLifetime: TimeAmount = .seconds(20)
     /// How long an episode without a match lives after its drain. A client of unknown class that repeats itself on new
     /// connections would otherwise lose its repeats.
     static let unmatchedLifetime: TimeAmount = .seconds(60)
-    /// The same for a client that is known to re-send: its caller may retry late. Copies of other episodes make no
-    /// episode live longer than this.
+    /// The same time for a client that is known to re-send, because its caller may retry late. Copies of other episodes
+    /// do not extend the life beyond this time.
     static let provenLifetime: TimeAmount = .minutes(10)
-    /// The matches that show from which follower on a client re-sends. One match may be a deliberate repeat.
+    /// The number of matches that show from where a client re-sends. A single one may be a deliberate repeat.
     static let matchesThatTrim = 3
-    /// How far before those matches entries stay, because clients reorder what they re-send.
+    /// The number of entries that stay before those matches, because clients reorder the notifications that they
+    /// re-send.
     static let trimDistance = 64
     /// How long trimmed entries stay. Some clients send the last followers first, and the others right after them; copies
     /// may come on several connections, or of several episodes.
     static let trimDelay: TimeAmount = .seconds(2)
-    /// The notifications in a row that are no copies, after which a single one that equals a follower is not taken for its
-    /// copy. Copies come in a row: a client that sends them later doubles one.
+    /// The number of new notifications in a row after which a single notification that equals a follower is not taken
+    /// for its copy. Copies come in a row, so a client that sends a single copy later doubles it.
     static let doubtAfter = 3
-    /// How long after an error response, or a copy, there is no doubt on a connection that was open then. What the client
-    /// had written there before comes first.
+    /// How long after an error response or a copy nothing is doubted on a connection that was open at that time.
+    /// Notifications that the client had written before it come first there.
     static let doubtDelay: TimeAmount = .seconds(2)
-    /// The first followers that have to come again in a row on the connection that was told, under new identifiers, before
-    /// they count as copies, or the followers that have to come on other connections: a program may repeat itself on
-    /// purpose. Those before are doubled. For frames like those of Pushy, which is known for it, one is enough. As many
-    /// copies in a row, under their old identifiers, show behind the drain that the very last follower may come next.
+    /// The number of first followers that must come again in a row before they count as copies. It holds for followers
+    /// under new identifiers on the connection that was told, and for followers on other connections, because a program
+    /// may repeat itself on purpose. Those before it are doubled. Frames like those of Pushy need one only, because
+    /// Pushy is known to repeat them. The same number of copies in a row under their old identifiers shows after the
+    /// drain that the very last follower may come next.
     static let circle = 3
-    /// The last followers of an episode, by which the class is judged: a small cache still has them.
+    /// The number of last followers by which the class is judged. Even a small cache still has them.
     static let evidence = 32
     /// An episode with fewer entries is no miss if at least one matched.
     static let missFloor = 4
     /// The smallest cache of a client that re-sends. No evidence makes a client's reach smaller.
     static let smallestCache = 50
-    /// The misses in a row after which a client counts as one that never re-sends.
+    /// The number of misses in a row after which a client counts as one that never re-sends.
     static let missLimit = 2
-    /// The time for copies on the connection that was told: a path, or a balancer, may bring the error response late.
+    /// How long copies may come on the connection that was told. The error response may arrive late.
     static let ownCopies: TimeAmount = .seconds(30)
-    /// The followers that may be missing between two copies of a row, and before the first one of Pushy: they expired in
-    /// the client's cache, or came elsewhere.
+    /// The number of followers that may be missing between two copies of a row, and before Pushy's first copy. They
+    /// have expired in the client's cache, or came on another connection.
     static let leftOut = 3
-    /// The round trips that a client needs before its first copy comes on a new connection. An episode without a match lives
-    /// as much longer.
+    /// The number of round trips that a client needs for its first copy on a new connection. An episode without a match
+    /// lives longer by this time.
     static let reconnection: Int64 = 6
 
-    /// The age of the notifications that a client may send again after a crash. Its episode lives as long.
+    /// The age up to which a client may send notifications again after a crash. The episode of the crash lives as long.
     static let crashLifetime: TimeAmount = .seconds(60)
-    /// The notifications of one connection that are kept for a crash.
+    /// The number of notifications of one connection that are kept for a crash.
     static let crashFrames = followers
-    /// The notifications that may match no episode of a crash, at the beginning of a new connection and within a row of
-    /// copies.
+    /// The number of notifications that may match no episode of a crash, at the start of a new connection and inside a
+    /// row of copies.
     static let crashMisses = 3
-    /// The length of a row of copies that ends an episode of a crash when it reaches the last notification.
+    /// The length of a row of copies that ends the episode of a crash when the row reaches the last notification.
     static let crashRow = 3
 
-    /// Swallowed copies for each new notification, over ``amplificationTime``. More copies would cost more than the
-    /// error responses are worth.
+    /// The number of swallowed copies for each new notification, over ``amplificationTime``. Above it, copies cost more
+    /// than the error responses are worth.
     static let amplification = 3
     static let amplificationTime: TimeAmount = .seconds(10)
 
     // MARK: The ledger
 
-    /// A notification that is unresolved so long after it was read is released: a slow device must not hold up what is
-    /// behind it, and old clients wait seconds for silence.
+    /// The time after which an unresolved notification is released. A slow device must not hold up those behind it, and
+    /// old clients wait some seconds for silence.
     static let release: TimeAmount = .seconds(2)
     /// The first window. It bounds memory and latency, so the exact number matters little.
     static let window = 1024
-    /// Each device that is slow must not stop the reading of the next.
+    /// The smallest window. Slow devices must not each stop the reading of the next one.
     static let windowFloor = 16
     static let windowCap = 65_536
-    /// The window grows with each notification that is resolved within this time, and shrinks above ``slow``.
+    /// The time within which a resolved notification makes the window grow. Above ``slow`` the window shrinks.
     static let quick: TimeAmount = .milliseconds(500)
     static let slow: TimeAmount = .seconds(1)
-    /// The bytes of unresolved notifications on one connection.
+    /// The largest size of unresolved notifications on one connection, in bytes.
     static let windowBytes = 4 << 20
-    /// The ranges of identifiers that one connection keeps. A client that counts needs one.
+    /// The largest number of ranges of identifiers on one connection. A client that counts needs one.
     static let identifierRanges = 64
-    /// The identifiers that came more than once on one connection, after which all count as repeated.
+    /// The number of repeated identifiers on one connection above which all identifiers count as repeated.
     static let repeatedIdentifiers = 1024
-    /// The notifications that one connection keeps: those that are unresolved, and those after a rejection that waits.
-    /// The largest cache of an old client has 100,000.
+    /// The largest number of notifications that one connection keeps: unresolved ones, and those after a waiting
+    /// rejection. The largest cache of an old client has 100,000.
     static let followers = 131_072
 
     // MARK: The connection
 
-    /// The round trip of a connection that was not measured yet: the slowest for which the rules were tried.
+    /// The round trip of a connection that was not measured yet. It is the longest one for which the rules were tried.
     static let unknownRoundTrip: TimeAmount = .milliseconds(300)
     /// The silence, beyond two round trips, after which a client of unknown class has sent everything. Retransmission
     /// takes 200 ms, so a shorter pause may lie between two flights of data.
     static let unknownCalm: TimeAmount = .milliseconds(250)
-    /// The same for a client that re-sends: it loses nothing when it is told in the middle of a flow.
+    /// The same silence for a client that re-sends. It loses nothing when it is told in the middle of a flow.
     static let provenCalm: TimeAmount = .milliseconds(50)
-    /// The silence behind the only notification of a client that opens a connection for each one. Some such clients
-    /// wait for 200 ms only.
+    /// The same silence after the only notification of a connection. Some clients wait for only 200 ms.
     static let singleCalm: TimeAmount = .milliseconds(50)
-    /// A client that opens a connection for each notification ends it within this time. One that stays waits for its next
-    /// notification.
+    /// The time within which a client that opens a connection for each notification ends it. A connection that stays
+    /// open longer waits for its next notification.
     static let single: TimeAmount = .seconds(10)
-    /// The notifications that may come in that time. The smallest cache of a client that re-sends has 50.
+    /// The number of notifications that may come in that time. The smallest cache of a client that re-sends has 50.
     static let calmFrames = 40
     /// The age of a connection of unknown class above which a slow flow counts as calm.
     static let steadyAge: TimeAmount = .seconds(5)
-    /// How old a notification may be when an error response names it. Some clients wait 3 s, and no longer.
+    /// The largest age of a notification that an error response names. Some clients wait 3 s and no longer.
     static let age: TimeAmount = .milliseconds(2500)
     /// How long an error response waits for the journal.
     static let journal: TimeAmount = .seconds(1)
-    /// How long the output stays open behind an error response, beyond a round trip. Go's libraries that read both at once
-    /// take the end for an error, and drop the response.
+    /// How long the output stays open after an error response, in addition to a round trip. Go's libraries that read
+    /// both together take the end for an error, and drop the response.
     static let outputDelay: TimeAmount = .milliseconds(200)
-    /// The silence, beyond a round trip, after which the output is closed. A library that writes when the end comes may die of
-    /// it, with all that it had to write. Retransmission takes as long.
+    /// The silence after which the output is closed, in addition to a round trip. A library that writes when the end
+    /// comes may fail, and lose all that it had to write. A retransmission takes as long.
     static let outputQuiet: TimeAmount = .milliseconds(200)
     /// How long a drain may last.
     static let drain: TimeAmount = .seconds(5)
-    /// How long a drain waits for the next byte; three round trips if they are longer.
+    /// How long a drain waits for the next byte, or three round trips if they are longer.
     static let drainQuiet: TimeAmount = .seconds(1)
-    /// How long a connection that was told, and whose client writes on, must be silent before it is closed.
+    /// How long a connection that was told must be silent before it is closed, if its client still writes.
     static let deafQuiet: TimeAmount = .seconds(30)
     /// How long bytes are read and discarded after a violation of the protocol. Without this time, the reset would
     /// destroy the client's unread input.
@@ -140,34 +143,34 @@ enum GatewayBounds {
     static let shutdownQuiet: TimeAmount = .milliseconds(200)
     /// How long a shutdown waits for that silence, and for results.
     static let shutdown: TimeAmount = .seconds(10)
-    /// A client that was idle for so long has forgotten its last notification: it gets a plain close.
+    /// The time after which an idle client has forgotten its last notification. It gets a plain close.
     static let idle: TimeAmount = .minutes(1)
     /// How long a full window may stop the reading before the connection ends. Old clients wait 10 s for a write, so
-    /// that nothing may hold them longer than 8 s: this time, ``journal`` and ``drainQuiet`` together.
+    /// nothing may hold them longer than 8 s. This time, ``journal`` and ``drainQuiet`` add up to that.
     static let stop: TimeAmount = .seconds(6)
 
-    /// The notifications that wait for their last answer.
+    /// The bounds of notifications without a last answer.
     enum Jobs {
-        /// The notifications that may wait for their last answer, all clients together.
+        /// The largest number of notifications without a last answer, of all clients together.
         static let count = 1_000_000
-        /// Their bytes, device tokens and payloads.
+        /// The largest size of their device tokens and payloads together, in bytes.
         static let bytes = 512 << 20
-        /// The notifications that an upstream is offered at once.
+        /// The number of notifications that an upstream is offered at once.
         static let batch = 256
-        /// The rejections that may still be told.
+        /// The largest number of rejections that may still be told.
         static let rejections = 1_000_000
 
-        /// How long a notification goes out again when it has no expiration: an outage of APNs must not lose it.
+        /// How long a notification without an expiration is sent again. An outage of APNs must not lose it.
         static let lifetime: TimeAmount = .hours(1)
-        /// The back-off doubles from the first to the last.
+        /// The first back-off. It doubles up to ``lastRetry``.
         static let firstRetry: TimeAmount = .seconds(1)
         static let lastRetry: TimeAmount = .minutes(1)
         /// The same for a device that gets too many notifications.
         static let firstBusyRetry: TimeAmount = .seconds(10)
         static let lastBusyRetry: TimeAmount = .minutes(5)
-        /// How often a notification goes out again that may have arrived.
+        /// The number of times that a notification which may have arrived is sent again.
         static let unknownCopies = 1
-        /// The time that its copy waits for another connection: an outage of APNs may last that long.
+        /// How long such a copy waits for another connection. An outage of APNs may last as long.
         static let otherConnection = Self.lifetime
     }
 
@@ -182,8 +185,7 @@ enum GatewayBounds {
         /// The time without an answer after which the store counts as in trouble. While a notification has waited for the
         /// store this long, no other is released.
         static let patience: TimeAmount = .seconds(1)
-        /// How long the gateway keeps reading while nothing is stored. If the process is killed, notifications from this
-        /// time are lost.
+        /// How long the gateway reads while nothing is stored. A kill then loses the notifications of this time.
         static let outage: TimeAmount = .minutes(1)
         /// The time between two tries while the store refuses commits.
         static let retry: TimeAmount = .seconds(1)

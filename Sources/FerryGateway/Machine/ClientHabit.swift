@@ -1,10 +1,10 @@
 internal import NIOCore
 
-/// The class and the habits of a client, as a row of ``StoreTable/habits``: the next process knows them, too.
+/// The class and the habits of a client, as a row of ``StoreTable/habits`` for the next process.
 ///
-/// The key is the length (1) and the name of the client, then its address (0, 4 or 16). The value, big-endian, is the time of
-/// the class (4), its kind (1), for a client that sends again its proven reach (4) and its limit (4), 0: none, and the days
-/// of its ``SendingHabits`` (8), which rows of older versions do not have.
+/// The key has the length (1) and the name of the client, then its address (0, 4 or 16). The value, big-endian, has the
+/// time of the class (4) and its kind (1); for a client that sends again, its proven reach (4) and its limit (4; 0 for
+/// none); and the days of its ``SendingHabits`` (8), which rows of older versions lack.
 struct ClientHabit {
     private enum Kind: UInt8 {
         case unknown = 0
@@ -12,13 +12,13 @@ struct ClientHabit {
         case resends = 2
     }
 
-    /// A client that was replaced has another habit. So one that did not change for this time is found out again.
+    /// The time in seconds after which an unchanged class is found out again. The client may be another by then.
     private static let lifetime = UInt32(SendingHabits.lifetime) * 86_400
 
     let scope: ReplayScope
     let replayClass: ReplayClass
     let habits: SendingHabits
-    /// UNIX seconds: when the class last changed.
+    /// When the class last changed, in UNIX seconds.
     let shownAt: UInt32
 
     init(_ scope: ReplayScope, _ filter: ReplayFilter) {
@@ -40,10 +40,10 @@ struct ClientHabit {
         self.shownAt = shownAt
     }
 
-    /// UNIX seconds: when its class or a trait was last seen. A damaged row may have any day.
+    /// When its class or a trait was last seen, in UNIX seconds. A damaged row may have any day.
     var lastSeen: UInt64 { max(UInt64(self.shownAt), UInt64(self.habits.lastDay) * 86_400) }
 
-    /// The part of it that still counts at this time; nil: nothing does.
+    /// The part of the habit that still counts at this time; nil if no part does.
     func remains(now: UInt32) -> ClientHabit? {
         let isOver = now > self.shownAt && now - self.shownAt > Self.lifetime
         let replayClass = isOver ? .unknown : self.replayClass
@@ -73,7 +73,7 @@ struct ClientHabit {
         StoreTable.key(client: identities[scope.identity], scope.addressBytes)
     }
 
-    /// Returns nil for a row of a client that the configuration does not name, or of another form.
+    /// Returns nil if the configuration does not name the client, or if the row has another form.
     init?(_ row: StoreRow, identities: [String: Int]) {
         var value = ByteBuffer(bytes: row.value)
         guard let (name, address) = StoreTable.client(ofKey: row.key), let identity = identities[name],

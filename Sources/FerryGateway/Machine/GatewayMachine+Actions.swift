@@ -3,9 +3,9 @@ internal import FerryBinary
 internal import FerryCore
 internal import FerryMachine
 
-/// The turns of the scopes, and what follows from them.
+/// The turns of the scopes, and their effects.
 extension GatewayMachine {
-    /// Returns the place of a scope. A scope that is not known is made.
+    /// Returns the place of a scope, and makes the scope if it is unknown.
     func place(of key: ReplayScope) -> Scopes.Place {
         self.scopes.place(of: key, new: self.dispatch.identities[key.identity].filter)
     }
@@ -14,7 +14,7 @@ extension GatewayMachine {
         GatewayScope.Surroundings(now: now, spool: self.spool(for: key.identity, now: now))
     }
 
-    /// Calls `body` with a scope, and carries out what it causes. In `body` the other scopes cannot be used.
+    /// Calls `body` with a scope, and carries out the effects. `body` cannot use the other scopes.
     func turn(
         of place: Scopes.Place,
         now: Moment,
@@ -30,7 +30,7 @@ extension GatewayMachine {
         for forgotten in self.scopes.closed(place) { self.journal?.forget(forgotten, now: now) }
     }
 
-    /// Carries out the effects, and empties the list.
+    /// Carries out the effects and empties the list.
     func carryOut(_ effects: inout [Effect], of key: ReplayScope, now: Moment) {
         guard !effects.isEmpty else { return }
         for effect in effects {
@@ -72,7 +72,7 @@ extension GatewayMachine {
 
     private func refuse(_ refusal: NotificationRefusal, of identity: Int, mayHear: Bool) {
         self.dispatch.verdicts.counts.read += 1
-        // A probe is answered to any client: it waits for that.
+        // A probe is answered for any client, because the client waits for the answer.
         let isHeard = refusal.fault == .missingToken || mayHear
         self.dispatch.refuse(
             identity,

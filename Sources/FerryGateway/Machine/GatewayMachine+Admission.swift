@@ -3,7 +3,7 @@ internal import FerryBinary
 internal import FerryCore
 internal import FerryMachine
 
-/// The judgement of a notification that was read: it is refused here, is a copy, or goes to APNs.
+/// The judgement of a notification that was read. The gateway refuses it, swallows it as a copy, or forwards it.
 extension GatewayMachine {
     func admit(
         _ offer: GatewayConnection.Offer,
@@ -81,7 +81,7 @@ extension GatewayMachine {
         case .join(let running, let fate):
             self.dispatch.verdicts.counts.swallowed += 1
             follower.job = running
-            // A job that has its answer, but whose feedback row the store does not have yet, tells no more copies.
+            // The job has its answer, but its feedback row is not durable yet. It passes no result to this copy.
             follower.fate = fate == .running && self.dispatch.jobs.scope(of: running) == nil ? .accepted : fate
             self.dispatch.join(running, reader)
             self.journal?.copy(reader, of: follower, key, now: now)
@@ -99,16 +99,16 @@ extension GatewayMachine {
         }
     }
 
-    /// The `apns-expiration` of a notification. A time that has passed, or that is a negative number in old clients, meant
-    /// "once" to Apple's gateway.
+    /// The `apns-expiration` of a notification. Apple's gateway took a time that has passed, or that old clients sent
+    /// as a negative number, for "once".
     private static func expiration(_ expiration: UInt32?, now: Moment) -> UInt32 {
         guard let expiration, expiration > now.epochSeconds, expiration < 1 << 31 else { return 0 }
         return expiration
     }
 
-    /// Counts the notifications that wait at a shut gate as accepted: they may wait for long, and no error response
-    /// would tell their rejection. Otherwise the gateway would stop reading a list that begins with bad tokens, and
-    /// never reach a good one.
+    /// Counts the notifications that wait at a shut gate as accepted, because they may wait for long, and no error
+    /// response would tell their rejection. Otherwise the gateway would stop reading a list that begins with bad
+    /// tokens, and never reach a good one.
     func releaseHeldBack(_ scope: inout GatewayScope, _ effects: inout [Effect], now: Moment) {
         guard !self.heldBack.isEmpty else { return }
         let readers = self.heldBack

@@ -15,7 +15,7 @@ extension GatewayMachine {
         }
         while let first = self.unopened.first, first.segment <= durable {
             self.unopened.removeFirst()
-            // The connection may have given it up meanwhile.
+            // The connection may have ended since.
             guard let place = self.places[first.episode.connection] else { continue }
             self.turn(of: place, now: now) { $0.durable(first.episode, $1, &$2) }
         }
@@ -26,8 +26,8 @@ extension GatewayMachine {
         }
     }
 
-    /// Counts a notification as accepted as soon as the store has it, if its client wants no more, or if it waits at a
-    /// shut gate: see ``releaseHeldBack(_:_:now:)``.
+    /// Counts a durable notification as accepted if its client has mode `spool`, or if it waits at a shut gate; see
+    /// ``releaseHeldBack(_:_:now:)``.
     private func releaseSpooled(_ id: JobID, isHeld: Bool, now: Moment) {
         guard let job = self.dispatch.jobs[id],
             isHeld || self.dispatch.identities[job.scope.identity].mode == .spool
@@ -37,15 +37,15 @@ extension GatewayMachine {
         self.turn(of: place, now: now) { $0.release(job.first, $1, &$2) }
     }
 
-    /// Whether the client may send something again.
+    /// Whether the client may send copies.
     func sendsAgain(_ scope: ReplayScope) -> Bool {
         self.scopes.replayClass(of: self.place(of: scope)) != .never
     }
 
-    /// Lets every connection see whether the store has come back, or is given up.
+    /// Wakes every connection, if the store has come back or is given up.
     ///
-    /// - Parameter before: the state of the store that a connection may have seen since the last call; nil: no other
-    ///   than at that call.
+    /// - Parameter before: the state of the store that a connection may have seen since the last call; nil if it is the
+    ///   state at that call.
     func wakeClients(since before: GatewayConnection.Spool? = nil, now: Moment) {
         let spool = self.journal?.spool(now: now.monotonic) ?? .open
         guard spool != self.lastSpool || spool != before ?? spool else { return }
@@ -53,12 +53,12 @@ extension GatewayMachine {
         for (id, place) in self.places { self.turn(of: place, now: now) { $0.look(id, $1, &$2) } }
     }
 
-    /// Writes the last unanswered jobs of old segments anew.
+    /// Writes the last unanswered jobs of old segments again.
     func carrySparse(now: Moment) {
         for segment in self.journal?.timePassed(now: now.monotonic) ?? [] {
             let read = segment.jobs.map { $0.map { JobID(rawValue: $0) } } ?? []
             for id in read + segment.carried {
-                // The rest goes with the next sweep: one segment for all of it would stop everything else.
+                // The next sweep takes the rest. One segment with all of it would delay every other record.
                 guard self.journal?.openLength ?? 0 < GatewayBounds.Journal.segmentLength else { return }
                 self.dispatch.jobs.change(id) { job in
                     if job.segment == segment.number { self.journal?.carry(&job, as: id, now: now) }

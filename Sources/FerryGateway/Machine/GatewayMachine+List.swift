@@ -1,7 +1,7 @@
 internal import FerryMachine
 
 extension GatewayMachine {
-    /// Notes the lines of new events: with a store, as rows of the open segment, which has the answers that they tell.
+    /// Notes the lines of new events. With a store, they are rows in the commit of the answers that they report.
     func noteLines(now: Moment) {
         guard self.list != nil else { return }
         for event in self.takeUnlisted() {
@@ -12,14 +12,14 @@ extension GatewayMachine {
         }
     }
 
-    /// Returns the next lines for the file of the list of rejections. Call it before ``takeEvents()``, and
-    /// ``written(_:now:)`` with the answer.
+    /// Returns the next lines for the file of the list of rejections. Call it before ``takeEvents()``, and pass the
+    /// answer to ``written(_:now:)``.
     func takeLines(now: Moment) -> ListBatch? {
         self.noteLines(now: now)
         return self.list?.takeBatch(durable: self.journal?.durable ?? .max, now: now.monotonic)
     }
 
-    /// Takes the answer of the file to the last lines.
+    /// Takes the file's answer to the last lines.
     func written(_ answer: ListAnswer, now: Moment) {
         let rows = self.list?.written(answer, segment: self.journal?.number ?? 0, now: now.monotonic) ?? []
         self.journal?.change(rows, now: now)
@@ -33,12 +33,12 @@ extension GatewayMachine {
 
     // MARK: The end
 
-    /// Whether nothing is left to be written, or store and file take nothing.
+    /// Whether everything is written, or the store and the file accept nothing.
     var isWritten: Bool {
         self.journal?.isOver ?? true && self.list.map { $0.isIdle || $0.isStuck } ?? true
     }
 
-    /// Lets the file be tried once more.
+    /// Lets the file be tried immediately.
     func tryList() { self.list?.tryNow() }
 
     /// Gives up the lines that neither the file nor a store has.

@@ -3,7 +3,7 @@ internal import FerryBinary
 internal import FerryCore
 internal import FerryMachine
 
-/// Outcomes, on their way to the connections and copies that wait for them.
+/// The way of outcomes to the connections and copies that wait for them.
 extension GatewayMachine {
     /// Takes the outcomes of an upstream.
     func settled(_ records: [OutcomeRecord], now: Moment) {
@@ -13,7 +13,7 @@ extension GatewayMachine {
                 index += 1
                 continue
             }
-            // Most outcomes in a row are of one client.
+            // One turn serves many outcomes, because most outcomes in a row belong to one client.
             self.turn(of: self.place(of: key), now: now) { scope, _, effects in
                 let standing = scope.standing(now: now)
                 repeat {
@@ -33,7 +33,7 @@ extension GatewayMachine {
         self.dispatch.jobs.scope(of: JobID(rawValue: record.tag.rawValue))
     }
 
-    /// Notes a last answer, and passes it on as soon as the store has what it rests on.
+    /// Notes a last answer, and passes it on as soon as its feedback row, if any, is durable.
     func settled(
         _ settled: Dispatch.Settled,
         _ id: JobID,
@@ -51,7 +51,7 @@ extension GatewayMachine {
         }
     }
 
-    /// Passes a last answer to the connections that wait for it, and to the copies that may come.
+    /// Passes a last answer to the connections that wait for it, and to the filter for copies that come later.
     func pass(
         _ settled: Dispatch.Settled,
         _ id: JobID,
@@ -69,7 +69,7 @@ extension GatewayMachine {
         if case .rejected = settled.fate, !isHeard { self.dispatch.verdicts.deferRejection(of: id) }
     }
 
-    /// Returns whether this connection tells the result, or says that it will not.
+    /// Passes a result to one connection. Returns whether this connection tells or defers a rejection.
     private func pass(
         _ fate: JobFate,
         to reader: Job.Reader,

@@ -5,7 +5,7 @@ internal import NIOCore
 extension GatewayMachine {
     // MARK: The store
 
-    /// The epoch of this process; nil: there is no store.
+    /// The epoch of this process; nil without a store.
     var epoch: UInt64? { self.journal?.epoch }
 
     /// Removes and returns the commits for the store, in order. Call ``stored(_:_:now:)`` with each answer.
@@ -14,7 +14,7 @@ extension GatewayMachine {
         return self.journal?.takeCommits(now: now) ?? []
     }
 
-    /// Ends the open segment, so that ``takeCommits(now:)`` has everything.
+    /// Closes the open segment, so that ``takeCommits(now:)`` returns all records.
     func sealJournal(now: Moment) {
         self.noteLines(now: now)
         self.journal?.seal(now: now)
@@ -27,7 +27,7 @@ extension GatewayMachine {
         self.wakeClients(since: before, now: now)
     }
 
-    /// Goes on where an earlier process ended, before the first connection.
+    /// Continues the work of an earlier process. Call it before the first connection.
     ///
     /// - Throws: ``StoreError`` when the configuration does not name a client that has notifications in the store.
     func restore(
@@ -56,17 +56,17 @@ extension GatewayMachine {
         self.journal?.restored(now: now.monotonic)
         for (job, rejected, isFollower) in recovery.untold {
             guard let identity = numbers[rejected.client.identity] else { continue }
-            // Another host or credential refused the token. This one may take it.
+            // Another host or credential refused the token. The present one may accept it.
             guard !moved.contains(rejected.client.identity) else { continue }
             self.restore(job, rejected: rejected.token, rejected.status, of: identity, isFollower: isFollower)
         }
         for episode in episodes {
             guard let identity = numbers[episode.client.identity] else { continue }
-            // A client that was silent since then has given up. What it sends now is new.
+            // A client that was silent for this time sends no copies any more.
             let silence = GatewayBounds.crashLifetime.nanoseconds / 1_000_000_000
             guard Int64(now.epochSeconds) < episode.heardAt + silence else { continue }
             let scope = ReplayScope(identity: identity, address: episode.client.address)
-            // A client that is known not to send again has no episodes, and no segments are kept for them.
+            // A client that never sends again has no episodes, and no segments are kept for them.
             guard self.sendsAgain(scope) else { continue }
             self.restore(episode.id, episode.kind, scope, episode.followers, now: now)
             guard episode.kind == .restored, let last = segments.last?.number else { continue }
@@ -85,11 +85,11 @@ extension GatewayMachine {
 }
 
 extension GatewayMachine {
-    /// Takes the newest habits, as many as there may be scopes. The store forgets the others.
+    /// Takes the newest habits, up to the bound of scopes. The store forgets the others.
     private func restore(_ rows: [StoreRow], identities: [String: Int], now: Moment) {
         let habits = rows.map { ($0, ClientHabit($0, identities: identities)?.remains(now: now.epochSeconds)) }
             .sorted { $0.1?.lastSeen ?? 0 > $1.1?.lastSeen ?? 0 }
-        // The oldest first: it is the first that is forgotten when others come.
+        // The oldest comes first, so it is the first that is forgotten.
         for (index, (row, habit)) in habits.enumerated().reversed() {
             guard let habit, index < GatewayBounds.scopes else {
                 self.journal?.forget(row, in: .habits, now: now)
@@ -103,7 +103,7 @@ extension GatewayMachine {
 extension Job {
     /// A notification of an earlier process.
     fileprivate init(_ unanswered: Recovery.Unanswered, identity: Int, now: Moment) {
-        // The monotonic clock begins with the machine.
+        // The monotonic clock begins at boot, and cannot show an earlier time.
         let age = TimeAmount.seconds(Int64(now.epochSeconds) - unanswered.time)
         let uptime = now.monotonic - .uptimeNanoseconds(0)
         self = unanswered.token.withUnsafeBufferPointer { token in
@@ -123,7 +123,7 @@ extension Job {
         self.segment = unanswered.segment
         self.doubts = unanswered.doubts
         self.isNamed = unanswered.isNamed
-        // Its client is gone, or takes silence for acceptance.
+        // The client is gone, or has taken the silence for acceptance.
         self.isReleased = true
     }
 }

@@ -4,7 +4,7 @@ internal import HeapModule
 internal import NIOCore
 
 extension GatewayMachine {
-    /// When to call ``timePassed(now:)``; nil: only inputs change anything.
+    /// When to call ``timePassed(now:)``; nil if only an input can change the state.
     var nextDeadline: NIODeadline? {
         [
             self.scopes.nextDeadline, self.dispatch.nextDeadline, self.journal?.nextDeadline, self.list?.nextDeadline,
@@ -12,7 +12,7 @@ extension GatewayMachine {
         .compactMap(\.self).min()
     }
 
-    /// Does everything that is due. A call that is too early does no harm.
+    /// Carries out due work. A call that is too early does no harm.
     func timePassed(now: Moment) {
         for (id, key, settled) in self.dispatch.timePassed(now: now) {
             self.turn(of: self.place(of: key), now: now) { scope, _, effects in

@@ -14,13 +14,13 @@ internal import NIOCore
 ///                  └─── result ────┘
 /// ```
 ///
-/// Its owner passes bytes, outcomes and time in. After each input it does the actions of ``takeActions()``, in order, hands
-/// the batches of ``withBatches(for:_:)`` to the upstreams and ``takeCommits(now:)`` to the store, and calls
-/// ``timePassed(now:)`` at ``nextDeadline``.
+/// Its owner passes in bytes, outcomes and time. After each input the owner does the actions of ``takeActions()`` in
+/// order. It passes the batches of ``withBatches(for:_:)`` to the upstreams and ``takeCommits(now:)`` to the store, and
+/// calls ``timePassed(now:)`` at ``nextDeadline``.
 ///
-/// With a ``Journal``, a notification goes to the upstream, and an error response to its client, when the store has them.
+/// With a ``Journal``, notifications go to the upstream, and error responses to clients, once they are durable.
 ///
-/// Not `Sendable`: one event loop owns it.
+/// The class is not `Sendable`, because one event loop owns it.
 final class GatewayMachine {
     /// The work of the owner on one connection.
     struct Action: Hashable, Sendable {
@@ -43,11 +43,11 @@ final class GatewayMachine {
     /// The scope of each connection.
     var places: [ConnectionID: Scopes.Place] = [:]
     var dispatch: Dispatch
-    /// Nil: everything counts as durable at once.
+    /// The journal; nil without a store. Everything then counts as durable at once.
     var journal: Journal?
-    /// Nil: the list of rejections has no file.
+    /// The list of rejections; nil if it has no file.
     var list: RejectionList?
-    /// The work that waits until a segment is durable, each in the order of the segments.
+    /// The work that waits until a segment is durable, in the order of the segments.
     var unsent: Deque<(segment: UInt64, job: JobID)> = []
     var unopened: Deque<(segment: UInt64, episode: EpisodeID)> = []
     var unsettled: Deque<(segment: UInt64, job: JobID, scope: ReplayScope, settled: Dispatch.Settled)> = []
@@ -55,7 +55,7 @@ final class GatewayMachine {
         (_ topic: [UInt8], _ token: UnsafeBufferPointer<UInt8>, _ payload: UnsafeBufferPointer<UInt8>) ->
             ReplayKey
     private var lastConnection: UInt64
-    /// The effects of the present turn; kept, so that a turn makes no new list.
+    /// The effects of the present turn. The list is kept, because a new one for each turn was measured twice as slow.
     var effects: [Effect] = []
     /// The notifications of this turn that wait at a shut gate.
     var heldBack: [Job.Reader] = []
@@ -68,9 +68,9 @@ final class GatewayMachine {
     var lastSpool = GatewayConnection.Spool.open
 
     /// - Parameters:
-    ///   - journal: nil: without a store.
-    ///   - list: nil: the list of rejections has no file.
-    ///   - firstConnection: the number of the first connection. With this store, no connection ever had it.
+    ///   - journal: the journal; nil without a store.
+    ///   - list: the list of rejections; nil if it has no file.
+    ///   - firstConnection: the number of the first connection. No connection with this store ever had it.
     ///   - makeKey: a keyed hash with a secret key.
     init(
         _ dispatch: consuming Dispatch,
@@ -87,7 +87,7 @@ final class GatewayMachine {
         self.makeKey = makeKey
     }
 
-    // MARK: What is here
+    // MARK: State
 
     var counts: FateCounts {
         var counts = self.dispatch.verdicts.counts
@@ -95,15 +95,15 @@ final class GatewayMachine {
         return counts
     }
     var connectionCount: Int { self.places.count }
-    /// The notifications without a last answer.
+    /// The number of notifications without a last answer.
     var jobCount: Int { self.dispatch.jobs.count }
 
-    /// Whether a new connection of this identity is welcome.
+    /// Whether a new connection of this identity is accepted.
     func isOpen(identity: Int, now: Moment) -> Bool {
         self.isOpen(now: now) && self.dispatch.isOpen(identity: identity)
     }
 
-    /// Whether any new connection is welcome.
+    /// Whether a new connection of any client is accepted.
     func isOpen(now: Moment) -> Bool {
         !self.isShuttingDown && self.dispatch.jobs.hasRoom && self.journal?.spool(now: now.monotonic) ?? .open == .open
     }
@@ -113,7 +113,7 @@ final class GatewayMachine {
         return self.journal?.spool(now: now.monotonic) ?? .open
     }
 
-    /// Whether every notification that was read is settled, and the store has everything.
+    /// Whether every notification has its last answer, and every record is durable.
     var isIdle: Bool {
         self.dispatch.jobs.count == 0 && self.unsettled.isEmpty && self.journal?.isIdle ?? true
     }
@@ -193,13 +193,13 @@ final class GatewayMachine {
         }
     }
 
-    /// Notes the end of input, or a reset.
+    /// Notes the end of input or a reset.
     func inputEnded(_ id: ConnectionID, now: Moment) {
         guard let place = self.places[id] else { return }
         self.turn(of: place, now: now) { $0.inputEnded(id, $1, &$2) }
     }
 
-    /// Ends all connections: with status 10 where that is safe.
+    /// Ends all connections, with status 10 where that is safe.
     func shutDown(now: Moment) {
         self.isShuttingDown = true
         for (id, place) in self.places.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
@@ -207,21 +207,21 @@ final class GatewayMachine {
         }
     }
 
-    /// Gives up what has no last answer, but for what an upstream has. It comes as events, and is lost. What the store has
-    /// stays there.
+    /// Gives up the notifications without a last answer, except those at an upstream. Each one is lost and reported as
+    /// an event, unless the store has it.
     func abandon() {
         self.lostBefore = self.lost
         self.dispatch.abandon(durable: self.journal?.durable)
     }
 
-    /// Gives up what has no last answer after the end of the upstreams. With a store, it stays there.
+    /// Gives up the notifications without a last answer, after the end of the upstreams. With a store, they stay there.
     ///
-    /// - Returns: whether nothing was lost since ``abandon()``, and all that an upstream had was answered.
+    /// - Returns: whether no notification was lost since the call of ``abandon()``.
     func giveUpUnanswered() -> Bool {
         if self.journal == nil { self.dispatch.giveUpUnanswered() }
         return self.lost == self.lostBefore
     }
 
-    /// The notifications that nobody sends again.
+    /// The number of notifications that are not sent again.
     private var lost: Int { self.dispatch.verdicts.counts.deadLetters + self.dispatch.verdicts.counts.unknown }
 }
