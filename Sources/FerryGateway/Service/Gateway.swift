@@ -46,7 +46,7 @@ package struct GatewayUpstream: Sendable {
 package final class Gateway: Sendable {
     /// The address and the clients of a listener.
     package struct Configuration: Sendable {
-        /// The host to bind: a name or an address.
+        /// The host to bind, as a name or an address.
         package var host = "127.0.0.1"
         /// The port to bind; 0 for any.
         package var port = 0

@@ -6,8 +6,7 @@ internal import NIOCore
 /// The owner of a ``GatewayMachine`` on an event loop. It carries out the machine's actions, and passes its batches to
 /// the upstreams.
 ///
-/// `@unchecked Sendable`, because everything is used on the event loop only, except `loop` and `sides`, which are set
-/// once.
+/// `@unchecked Sendable`: everything is used on the event loop only, except `loop` and `sides`, which are set once.
 final class GatewayDriver: @unchecked Sendable {
     private static let isTaken = "Another gateway has taken the store."
     /// The reason for closing a silent connection whose place another one needs.
@@ -272,8 +271,7 @@ final class GatewayDriver: @unchecked Sendable {
         return made.provider
     }
 
-    /// Passes the remaining records to the store. Nothing more goes to the store or to the list, because both are
-    /// closed next.
+    /// Passes the remaining records to the store. Nothing more follows, because the store and the list are closed next.
     func finish() {
         self.run { machine, now in
             machine.sealJournal(now: now)

@@ -101,7 +101,7 @@ final class GatewayHandler: ChannelDuplexHandler {
         self.place.begin(.silent) { self.makeRoom() }
         self.state = .opening(Early())
         self.setReading(false)
-        // They are read now, because the channel may be closed when the answer comes.
+        // The addresses are read now, because the channel may be closed when the answer comes.
         let (address, source) = (self.address(context), context.remoteAddress?.bytes ?? [])
         self.driver.open(identity: identity, for: address) { isOurs in
             guard isOurs else {

@@ -12,8 +12,8 @@ internal import NIOCore
 /// ```
 ///
 /// Without this order, silent clients could take all places and keep every other client out. Each connection may stay
-/// for some time. Without that time, a crowd of connections would end the handshake of an honest client, and the
-/// listener would do nothing but accept and close.
+/// for some time. Without that time, a crowd of connections would end the handshakes of honest clients, and the
+/// listener would only accept and close.
 struct StrangerOrder: Sendable {
     /// One wait of one connection.
     typealias Wait = UInt64

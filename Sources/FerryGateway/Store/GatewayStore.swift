@@ -45,8 +45,7 @@ package struct StoreOpening: Hashable, Sendable {
     package var node: UInt64
     /// The number of times that the store was opened, this time included.
     package var epoch: UInt64
-    /// The key of the replay filter's hash. The store keeps it for ever, so that hashes of an earlier process stay
-    /// valid.
+    /// The key of the replay filter's hash. The store keeps it for ever, so hashes of an earlier process stay valid.
     package var hashKey: [UInt8]
 }
 
