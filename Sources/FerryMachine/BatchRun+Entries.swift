@@ -17,7 +17,7 @@ extension BatchRun {
         return slice
     }
 
-    /// Calls `body` with each longest part of the run whose entries give the same value, in order, and that value.
+    /// Calls `body` in order with each longest part of the run whose entries give the same value, and with that value.
     package func forEachPart<Value: Equatable>(
         alike value: (BatchEntry) -> Value,
         _ body: (BatchRun, Value) -> Void
@@ -31,10 +31,10 @@ extension BatchRun {
         }
     }
 
-    /// Copies the notifications to `count` runs of their own. Each keeps the order that they have here.
+    /// Copies the notifications to `count` new runs. Each keeps their order.
     ///
-    /// - Parameter part: returns the number of the run for an entry, 0 to `count` - 1.
-    /// - Returns: the runs by their number; nil for one without notifications.
+    /// - Parameter part: returns the number of an entry's run, 0 to `count` - 1.
+    /// - Returns: the runs by their number; nil for a run without notifications.
     package func split(into count: Int, by part: (BatchEntry) -> Int) -> [BatchRun?] {
         var sizes = Array(repeating: (count: 0, bytes: 0), count: count)
         for index in 0..<self.count {
@@ -60,7 +60,7 @@ extension BatchRun {
         for index in 0..<self.count where !self.entries[index].marks.isSettled { body(self.entries[index]) }
     }
 
-    /// When the run was submitted. Its place in the order of submission is that time.
+    /// When the run was submitted. The order of submission is the order of these times.
     package var submitted: NIODeadline { .uptimeNanoseconds(self.order) }
 
     /// The number of the first notification; 0 for an empty run.
@@ -68,7 +68,7 @@ extension BatchRun {
 
     /// Returns whether the run was submitted before `other`.
     package func precedes(_ other: BatchRun) -> Bool {
-        // The number tells copies of one run apart, and the start the parts of a run without numbers.
+        // The number distinguishes copies of one run. The start distinguishes the parts of a run without numbers.
         (self.order, self.number, self.start) < (other.order, other.number, other.start)
     }
 

@@ -1,7 +1,7 @@
 package import FerryCore
 package import NIOCore
 
-/// The connections that failed in a row: their number, the waits after them, and when to give up.
+/// The connections that failed in a row: their number, the waits after them, and the decision to give up.
 package struct ConnectionFailures: Sendable {
     private enum Series {
         case none
@@ -9,11 +9,11 @@ package struct ConnectionFailures: Sendable {
         case inARow(Int, since: NIODeadline)
     }
 
-    /// What to do after a failure.
+    /// The decision after a failure.
     package enum Verdict: Sendable, Equatable {
         case dialAgain(after: TimeAmount)
-        /// Give up the queue: this many connections in a row failed since that time. The count starts again, with the first
-        /// wait: new work must not wait for old failures.
+        /// Give up the queue, because this many connections in a row have failed since that time. The count starts
+        /// again with the first wait, because new work must not wait for old failures.
         case giveUp(failures: Int, since: NIODeadline, wait: TimeAmount)
     }
 
@@ -21,12 +21,12 @@ package struct ConnectionFailures: Sendable {
     private let retriesLastingErrors: Bool
     private var backOff: BackOff
     private var series = Series.none
-    /// Whether a connection was ever of use.
+    /// Whether any connection was of use.
     package private(set) var hasWorked = false
 
     /// - Parameters:
     ///   - waits: the first and the longest wait after a failure.
-    ///   - retriesLastingErrors: whether errors that no retry can mend count like others.
+    ///   - retriesLastingErrors: whether errors that no retry can cure count like others.
     package init(limit: RetryLimit, waits: ClosedRange<Duration>, retriesLastingErrors: Bool) {
         self.limit = limit
         self.backOff = BackOff(waits)
@@ -42,7 +42,7 @@ package struct ConnectionFailures: Sendable {
 
     /// Notes a connection that failed or was of no use.
     ///
-    /// - Parameter start: when the failures began, if it is the first in a row.
+    /// - Parameter start: when the failures began, if this is the first in a row.
     package mutating func failed(
         since start: NIODeadline,
         now: NIODeadline,
@@ -62,17 +62,17 @@ package struct ConnectionFailures: Sendable {
         return .giveUp(failures: count, since: first, wait: self.backOff.fail(using: &generator))
     }
 
-    /// Notes that the peer refused the credentials; returns how long to wait. The queue is given up at once, so the count
-    /// starts again: otherwise new work could be given up at its first failure.
+    /// Notes that the peer refused the credentials, and returns the time to wait. The queue is given up at once, so the
+    /// count starts again. Otherwise new work could be given up at its first failure.
     package mutating func refused(using generator: inout some RandomNumberGenerator) -> TimeAmount {
         self.series = .none
         return self.backOff.fail(using: &generator)
     }
 
-    /// Whether the queue is given up because of an error, and without a retry.
+    /// Whether an error gives up the queue without a retry.
     ///
-    /// Once a connection was of use, peer and credentials are the right ones, and something on the path may have caused the
-    /// error. Then it counts like any other.
+    /// Once a connection was of use, the peer and the credentials are right, and the path may have caused the error.
+    /// Then the error counts like any other.
     package func isFinal(_ error: ProviderError) -> Bool {
         error.isLasting && !self.retriesLastingErrors && !self.hasWorked
     }

@@ -4,10 +4,10 @@ package import FerryCore
 package enum ConnectionStep: Sendable, Equatable {
     /// Connect, including TLS. Then call `connected` or `ended`.
     case dial(ConnectionID)
-    /// Close at once and drop the bytes that were not sent. Do not call `ended`.
+    /// Close at once, and drop the unsent bytes. Do not call `ended`.
     case close(ConnectionID)
-    /// Close in an orderly way after the written bytes: only the output, while reading goes on, or everything. Then
-    /// call `ended`.
+    /// Close in an orderly way after the written bytes: either both directions, or only the output while reading
+    /// continues. Then call `ended`.
     case finish(ConnectionID)
     /// Ask the operating system about the connection. Then call `sampled`.
     case sample(ConnectionID)

@@ -1,7 +1,7 @@
 internal import DequeModule
 package import NIOCore
 
-/// A limit of 10 new connections a second: more "looks like an attack to Apple" (Binary Provider API).
+/// A limit of 10 new connections a second. A higher rate "looks like an attack to Apple" (Binary Provider API).
 package struct DialLimiter: Sendable {
     package static let perSecond = 10
 
@@ -10,7 +10,7 @@ package struct DialLimiter: Sendable {
 
     package init() {}
 
-    /// Takes a permission and returns nil; without one, returns the time of the next.
+    /// Takes a permission and returns nil. If there is none now, returns the time of the next.
     package mutating func take(now: NIODeadline) -> NIODeadline? {
         if self.dials.count >= Self.perSecond, let oldest = self.dials.first {
             let later = oldest + .seconds(1)

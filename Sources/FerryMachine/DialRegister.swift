@@ -3,14 +3,14 @@ package import NIOCore
 
 /// The new connections of a provider: their numbers, and ``DialLimiter``.
 ///
-/// The machines of several event loops share one: Apple counts the connections of a provider, not those of a loop.
-/// Any thread.
+/// The machines of several event loops share one register, because Apple counts the connections of a provider, not
+/// those of a loop. Any thread may use it.
 package final class DialRegister: Sendable {
     /// The answer to a machine that wants a connection.
     package enum Answer {
-        /// It may be made now, with this number.
+        /// The connection may be made now, with this number.
         case granted(ConnectionID)
-        /// It may not be made before this time.
+        /// The connection may not be made before this time.
         case later(NIODeadline)
     }
 

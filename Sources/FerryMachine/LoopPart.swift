@@ -1,4 +1,4 @@
-/// One of the equal parts into which the bounds of a provider are cut: each of its event loops has a part.
+/// One event loop's part of the bounds of a provider. All parts are equal.
 package struct LoopPart: Sendable {
     /// The number of the part: 0 to `count` - 1.
     package var index: Int

@@ -43,10 +43,10 @@ package final class MachineLoop: @unchecked Sendable {
 
     // MARK: Turns
 
-    /// Does all work that is possible now.
+    /// Carries out all work that is possible now.
     ///
     /// - Parameters:
-    ///   - turn: one turn. It repeats until no call came from inside.
+    ///   - turn: one turn. It is repeated until no call comes from inside it.
     ///   - afterwards: called after the last turn.
     package func run(_ turn: () -> Void, afterwards: () -> Void) {
         assert(self.eventLoop.inEventLoop || self.hasLoopEnded)
@@ -59,22 +59,22 @@ package final class MachineLoop: @unchecked Sendable {
         afterwards()
     }
 
-    /// Asks for another turn, from inside one.
+    /// Asks for another turn from inside a turn.
     package func turnAgain() {
         if self.state == .turning { self.state = .turningAgain }
     }
 
     // MARK: The timer
 
-    /// Whether no timer fires by `deadline`. A timer that fires too early does no harm, and stays: a new one for each
-    /// notification would cost more.
+    /// Whether no timer fires by `deadline`. A timer that fires too early does no harm and stays, because a new one for
+    /// each notification would cost more.
     package func needsTimer(by deadline: NIODeadline) -> Bool {
         guard !self.isOver, !self.hasLoopEnded else { return false }
         guard let timer else { return true }
         return deadline < timer.deadline
     }
 
-    /// Sets the timer, instead of one that is set.
+    /// Sets the timer, and cancels the one before it.
     package func setTimer(at deadline: NIODeadline, _ body: @escaping () -> Void) {
         self.stopTimer()
         let task = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {

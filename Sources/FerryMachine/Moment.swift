@@ -4,20 +4,20 @@ package import NIOCore
 package struct Moment: Sendable {
     /// A clock that never jumps. Every deadline except expiration runs on it.
     package var monotonic: NIODeadline
-    /// Seconds since the UNIX epoch, by the system's clock. Only expiration runs on it.
+    /// The system's clock, in seconds since the UNIX epoch. Only expiration runs on it.
     package var epochSeconds: UInt32
     /// A clock like ``monotonic`` that also runs while the machine sleeps. Only the length of a silence is measured with
     /// it.
     package var boot: NIODeadline
 
-    /// - Parameter boot: nil: the machine has not slept.
+    /// - Parameter boot: nil if the machine has not slept.
     package init(monotonic: NIODeadline, epochSeconds: UInt32, boot: NIODeadline? = nil) {
         self.monotonic = monotonic
         self.epochSeconds = epochSeconds
         self.boot = boot ?? monotonic
     }
 
-    /// Returns the seconds since `start`, rounded up, for messages: below 10 s in tenths, as in "0.5".
+    /// Returns the seconds since `start` for messages, rounded up. Below 10 s they are in tenths, as in "0.5".
     package func seconds(since start: NIODeadline) -> String {
         let time = self.monotonic - start
         let tenths = max(1, Self.roundedUp(time, to: .milliseconds(100)))

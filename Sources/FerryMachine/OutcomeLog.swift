@@ -3,7 +3,7 @@ package import NIOCore
 
 /// The outcomes and the counts of a provider. It gives each notification one outcome.
 package struct OutcomeLog {
-    /// Outcomes that were given and not yet taken, in the order in which they were given.
+    /// The given outcomes that were not taken yet, in order.
     package var records: [OutcomeRecord] = []
     /// The same for awaited entries.
     package var awaited: [OutcomeRecord] = []
@@ -22,21 +22,21 @@ package struct OutcomeLog {
     package private(set) var strayBytes = 0
     /// The trouble since the peer last accepted or rejected a notification; nil if there was none.
     package private(set) var trouble: ProviderError?
-    /// The causes of the outcomes since the owner last took them. Nil: there is no observer.
+    /// The causes of the outcomes since the owner last took them; nil without an observer.
     private var causes: OutcomeCauses?
     private var contradictions: [Contradiction] = []
-    /// Whether a notification that was written waits for another copy, since the owner last asked.
+    /// Whether a written notification has begun to wait for another copy since the owner last asked.
     package var hasRequeued = false
-    /// How long notifications take. Nil: nobody asks.
+    /// The times that notifications took; nil if they are not measured.
     package var times: DeliveryTimes?
-    /// Whether notifications that were certainly not delivered, for want of a connection or of credentials, go to
-    /// ``returned`` instead of getting that outcome.
+    /// Whether notifications go to ``returned`` instead of getting their outcome, if a lack of connections or
+    /// credentials is the reason why they were certainly not delivered.
     package var givesBack = false
-    /// The notifications that were given back and not yet taken, in the order of their submission.
+    /// The returned notifications that were not taken yet, in the order of their submission.
     package var returned: [ReturnedRun] = []
-    /// The notifications without an outcome, by group, while some group waits for them. Nil: nobody waits.
+    /// The number of notifications without an outcome in each group; nil while no group waits for them.
     package var tally: GroupTally?
-    /// The numbers that another log has of this one.
+    /// The numbers of this log that another log has absorbed.
     private var absorbed = Numbers()
 
     package init() {}
@@ -44,14 +44,13 @@ package struct OutcomeLog {
     /// Gives `outcome` to every notification of `run` that has no outcome yet.
     ///
     /// An outcome is final. If a notification already has one, a later `accepted` is ignored, and any other outcome is
-    /// a contradiction. On a protocol that names notifications a second outcome never comes: it would be a fault of the
-    /// machine.
+    /// a contradiction. If the protocol names notifications, a second outcome would be a fault of the machine.
     ///
     /// - Parameters:
-    ///   - apnsID: the notifications' name at APNs, on a protocol that has names.
+    ///   - apnsID: the notifications' name at APNs, if the protocol has names.
     ///   - errorCode: the code with which a request was reset.
     ///   - apnsUniqueID: the notifications' name in Apple's delivery log.
-    ///   - writtenAt: when the last copy was written; nil if none was, or if nobody knows.
+    ///   - writtenAt: when the last copy was written; nil if none was written or the time is unknown.
     ///   - isFinal: whether the notifications are not given back, because they are too late or have lost their bytes.
     package mutating func give(
         _ outcome: Outcome,
@@ -84,9 +83,9 @@ package struct OutcomeLog {
         self.uncount(run)
     }
 
-    /// Gives the outcome of `record`, whose tag means nothing, to every notification of `run` that has no outcome yet.
+    /// Gives the outcome of `record` to every notification of `run` that has none yet. The tag of `record` is ignored.
     ///
-    /// - Parameter wasReturned: whether the notifications were given back. ``tally`` no longer counts these.
+    /// - Parameter wasReturned: whether the notifications were given back. ``tally`` does not count such notifications.
     package mutating func give(_ record: OutcomeRecord, to run: BatchRun, wasReturned: Bool = false) {
         let outcome = record.outcome
         let entries = run.entries
@@ -135,10 +134,10 @@ package struct OutcomeLog {
         return causes
     }
 
-    /// Notes trouble with connections, credentials or peer. Outcomes that it leads to carry it.
+    /// Notes trouble with connections, credentials or the peer. The outcomes that it causes carry the error.
     package mutating func failed(_ error: ProviderError) { self.trouble = error }
 
-    /// Returns the error that belongs to an outcome, and forgets the trouble when the outcome shows that the peer works.
+    /// Returns the error that belongs to an outcome. Forgets the trouble if the outcome shows that the peer works.
     private mutating func error(for outcome: Outcome) -> ProviderError? {
         switch outcome {
         case .undelivered, .uncertain: return self.trouble
@@ -164,7 +163,7 @@ package struct OutcomeLog {
         self.contradictions[last].tags += tags
     }
 
-    /// Notes acceptances that rest on silence, although proof was asked for.
+    /// Notes acceptances that rest on silence although a proof was requested.
     package mutating func leaveUnproved(_ count: Int, _ cause: Unproved.Cause) {
         guard count > 0 else { return }
         self.unproved = Unproved(count: (self.unproved?.count ?? 0) + count, cause: cause)
@@ -175,16 +174,16 @@ package struct OutcomeLog {
         return self.contradictions
     }
 
-    /// Notes when notifications were written, for those who ask how long it took.
+    /// Notes when notifications were written, if times are measured.
     package mutating func wrote(_ run: BatchRun) { self.times?.wrote(run) }
 
     /// Notes that `count` copies beyond the first were written.
     package mutating func wrote(copies count: Int) { self.resent += count }
 
-    /// Notes that `count` copies that were written have not left, and will be written again.
+    /// Notes that `count` written copies have not left the process, and will be written again.
     package mutating func unwrote(copies count: Int) { self.resent -= count }
 
-    /// Notes that `count` bytes came on a connection after the peer's last word.
+    /// Notes that `count` bytes came on a connection after the peer's last message.
     package mutating func ignored(bytes count: Int) { self.strayBytes += count }
 
     /// Gives each notification of `run` the outcome `clean`, or `tainted` if an earlier copy of it may have arrived.
@@ -197,7 +196,7 @@ package struct OutcomeLog {
     }
 }
 
-/// Notifications that were certainly not delivered, and the record of the outcome that they get if nobody else takes them.
+/// Notifications that were certainly not delivered, and the outcome that they get if the other side does not take them.
 package struct ReturnedRun {
     package var run: BatchRun
     package var record: OutcomeRecord
@@ -216,19 +215,19 @@ extension OutcomeLog {
         var answered = 0
     }
 
-    /// What one log had that the other did not have.
+    /// The news that one log has for another.
     package struct News {
         package var counts: OutcomeCounts
         package var causes: OutcomeCauses
         package var contradicted: Int
         package var times: DeliveryTimes?
-        /// The number of notifications that the peer accepted, or rejected for their own sake, so far.
+        /// The number of notifications so far that the peer accepted, or rejected for their own sake.
         package var answered: Int
-        /// The trouble that stands.
+        /// The present trouble.
         package var trouble: ProviderError?
     }
 
-    /// Takes the outcomes and the numbers that `other` has since the last call. Returns the news.
+    /// Takes the new outcomes and numbers of `other` since the last call. Returns the news.
     package mutating func absorb(_ other: inout OutcomeLog) -> News {
         if self.records.isEmpty {
             swap(&self.records, &other.records)
@@ -267,52 +266,51 @@ extension OutcomeLog {
         return news
     }
 
-    /// Returns ``hasRequeued``, and sets it back.
+    /// Returns ``hasRequeued`` and resets it.
     package mutating func takeRequeued() -> Bool {
         defer { self.hasRequeued = false }
         return self.hasRequeued
     }
 
-    /// Returns those of `groups` of which nothing is counted in ``tally``.
+    /// Returns those of `groups` that have no notification in ``tally``.
     package mutating func settled(of groups: [Int]) -> [Int] {
-        // Mutating, because a read of a property through a protocol would copy the log.
+        // The method is mutating, because a read of a property through a protocol would copy the log.
         guard let tally = self.tally else { return groups }
         return groups.filter { tally.isEmpty($0) }
     }
 
-    /// Takes notifications out of ``tally`` that left.
+    /// Removes notifications that left from ``tally``.
     package mutating func uncount(_ run: BatchRun) {
         guard self.tally != nil else { return }
         for index in 0..<run.count { self.tally?.remove(run.entries[index]) }
     }
 
-    /// Puts notifications into ``tally`` that came.
+    /// Adds notifications that came to ``tally``.
     package mutating func count(_ run: BatchRun) {
         guard self.tally != nil else { return }
         for index in 0..<run.count { self.tally?.add(run.entries[index]) }
     }
 
-    /// Returns the groups of which nothing has been counted any more since the last call.
+    /// Returns the groups that have become empty since the last call.
     package mutating func takeEmptiedGroups() -> [Int] { self.tally?.takeEmptied() ?? [] }
 
-    /// Whether something was given back. Mutating, because a read through a protocol would copy the log.
+    /// Whether notifications were given back. It is mutating, because a read through a protocol would copy the log.
     package mutating func hasReturned() -> Bool { !self.returned.isEmpty }
 
-    /// Removes and returns what was given back.
+    /// Removes and returns the notifications that were given back.
     package mutating func takeReturned() -> [ReturnedRun] {
         defer { if !self.returned.isEmpty { self.returned = [] } }
         return self.returned
     }
 
-    /// Sets the trouble of this log to that of the first of `others` that has some.
+    /// Sets the trouble of this log to the first of `others` that is not nil.
     package mutating func takeTrouble(of others: ProviderError?...) {
         self.trouble = others.lazy.compactMap { $0 }.first
     }
 }
 
 extension Outcome {
-    /// Whether the notification was certainly not delivered, for a reason that lies in the way to the peer and not in the
-    /// notification.
+    /// Whether the notification was certainly not delivered, because of the path to the peer and not because of itself.
     fileprivate var permitsAnotherWay: Bool {
         switch self {
         case .undelivered(.noConnection), .undelivered(.credentials): true
@@ -339,8 +337,8 @@ extension Outcome {
 }
 
 extension Rejection {
-    /// Whether APNs refused the provider, and not the notification: status 403 ("Handling notification responses from
-    /// APNs", Apple).
+    /// Whether APNs refused the provider and not the notification, with status 403 ("Handling notification responses
+    /// from APNs", Apple).
     fileprivate var refusesProvider: Bool { self.origin == .apns && self.status == 403 }
 }
 

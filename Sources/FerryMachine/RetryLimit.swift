@@ -1,10 +1,10 @@
 package import NIOCore
 
-/// A limit for connections that fail in a row: for their number, and for the time since the first failure.
+/// A limit for connections that fail in a row. It bounds their number and the time since the first failure.
 package struct RetryLimit: Sendable {
-    /// The number of allowed failures. Nil: any number.
+    /// The number of allowed failures; nil for any number.
     private let count: Int?
-    /// The time for which connections may keep failing. Nil: for ever.
+    /// The time for which connections may keep failing; nil for ever.
     private let time: TimeAmount?
 
     package init(count: Int?, time: Duration?) {

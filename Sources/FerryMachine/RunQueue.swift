@@ -3,8 +3,8 @@ package import FerryCore
 
 /// Notifications that wait to be written, in the order of their submission.
 ///
-/// The queue holds runs. So a batch goes in as one piece, and the followers of an error go back to the front as one
-/// piece.
+/// The queue holds runs. So a batch is inserted as one piece, and so are the followers of an error that go back to the
+/// front.
 package struct RunQueue {
     private var runs: Deque<BatchRun> = []
     package private(set) var count = 0
@@ -27,7 +27,7 @@ package struct RunQueue {
         self.runs.append(run)
     }
 
-    /// Puts a run back to its place in the order of submission, which is nearly always the front, or the end.
+    /// Inserts a run at its place in the order of submission, which is nearly always the front or the end.
     package mutating func insert(_ run: BatchRun) {
         guard run.count > 0 else { return }
         self.count += run.count
@@ -40,13 +40,13 @@ package struct RunQueue {
         self.runs.insert(run, at: self.place(of: run))
     }
 
-    /// Puts the first run to its place. Copies of one run may interleave: what is left of one may be younger than the next.
+    /// Moves the first run to its place. Copies may interleave, so the rest of one may be younger than the next.
     private mutating func replaceFirst() {
         guard self.runs.count > 1, !self.runs[0].precedes(self.runs[1]) else { return }
         self.put(self.runs.removeFirst())
     }
 
-    /// The number of runs at the front that precede `run`. Looks near the front first; O(log n).
+    /// The number of runs that precede `run`. The search begins near the front. O(log n).
     private func place(of run: BatchRun) -> Int {
         var (low, step) = (0, 1)
         while low + step <= self.runs.count, self.runs[low + step - 1].precedes(run) {
@@ -76,7 +76,7 @@ package struct RunQueue {
         return run
     }
 
-    /// Puts notifications before all others, wherever their place is.
+    /// Puts notifications before all others, regardless of their place.
     package mutating func prepend(_ run: BatchRun) {
         guard run.count > 0 else { return }
         self.count += run.count

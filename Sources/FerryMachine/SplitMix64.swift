@@ -1,4 +1,4 @@
-/// A small random number generator. The same seed gives the same numbers, so a run can be repeated. Not for secrets.
+/// A small random number generator, not for secrets. The same seed gives the same numbers, so a run can be repeated.
 ///
 /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014).
 package struct SplitMix64: RandomNumberGenerator, Sendable {

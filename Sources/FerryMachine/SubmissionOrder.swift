@@ -3,7 +3,7 @@ internal import NIOCore
 
 /// The order in which one machine took its notifications.
 ///
-/// A notification is known by the place of its run and its number in it. It keeps both when its run is cut, copied or
+/// The place of a run and the number in the run identify a notification. It keeps both when its run is cut, copied or
 /// given to another machine.
 package struct SubmissionOrder {
     /// The largest number of notifications that ``BatchEntry/number`` can tell apart.
@@ -13,13 +13,13 @@ package struct SubmissionOrder {
 
     package init() {}
 
-    /// Returns the next place: nanoseconds, so that it is also the time of the submission. No two runs have the same.
+    /// Returns the next place, which no other run has. It is also the time of the submission in nanoseconds.
     package mutating func next(now: Moment) -> UInt64 {
         self.last = max(self.last + 1, now.monotonic.uptimeNanoseconds)
         return self.last
     }
 
-    /// Cuts off the first notifications of a run; gives them a place, and each a number.
+    /// Cuts off the first notifications of a run, and gives them a place and numbers.
     ///
     /// - Returns: nil when the run is empty.
     package mutating func placeFirst(of run: inout BatchRun, now: Moment) -> BatchRun? {

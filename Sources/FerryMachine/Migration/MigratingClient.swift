@@ -204,7 +204,7 @@ package struct MigratingClient<
         return hasWritten
     }
 
-    /// Tells both sides the time. They need it to measure how long notifications take.
+    /// Tells both sides the time, so that they can measure how long notifications take.
     mutating func setTime(_ now: Moment) {
         self.binary.outcomes.times?.now = now.monotonic
         self.http2.outcomes.times?.now = now.monotonic
