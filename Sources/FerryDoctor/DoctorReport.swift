@@ -6,17 +6,17 @@ package struct DoctorReport: Sendable {
     /// `HOST:PORT`. Nil if only credentials were checked.
     var host: String?
     var findings: [Finding]
-    /// What a receiver got; nil for other hosts.
+    /// The requests that a receiver got; nil for other hosts.
     var sent: String?
-    /// Where to look if no fault was found.
+    /// The advice if no fault was found.
     var elsewhere = Self.elsewhere
 
     func count(_ severity: Finding.Severity) -> Int {
         self.findings.count { $0.severity == severity }
     }
 
-    /// A file that could not be read weighs most, because the check that was requested did not happen. Faults of the
-    /// host weigh more than those of credentials, because with them no notification can be sent.
+    /// The status of the command. An unreadable file decides first, because the requested check did not happen. Faults
+    /// of the host come before those of credentials, because with them no notification can be sent.
     package var status: ExitStatus {
         let faults = self.findings.filter { $0.severity == .fault }
         if faults.contains(where: { $0.problem == .fileMissing || $0.problem == .fileUnreadable }) { return .badUsage }

@@ -2,7 +2,7 @@
 struct Finding: Equatable, Sendable, Encodable {
     enum Severity: String, Sendable, Encodable {
         case ok
-        /// It works today but needs attention.
+        /// The subject works today but needs attention.
         case warning
         case fault
     }

@@ -16,7 +16,7 @@ enum Problem: String, Sendable, Encodable, CaseIterable {
     case wrongName, selfSigned, unknownIssuer, otherIssuer, weakCertificate, chainRefused
     case pathTooLong, nameConstraint, wrongPurpose, notAnAuthority
 
-    // The client's certificate, as the server sees it.
+    // The client's certificate as the server sees it.
     case clientCertificateMissing, clientCertificateRefused, clientCertificateNotAsked, closedAfterHandshake
 
     // A receiver of App Store Server Notifications.

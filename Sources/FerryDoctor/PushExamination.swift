@@ -21,12 +21,12 @@ package struct PushExamination: Sendable {
     /// The ports of APNs over HTTP/2.
     private static let http2Ports = [HTTP2Configuration.defaultPort, HTTP2Configuration.alternativePort]
 
-    /// The server. Nil: only credentials are examined.
+    /// The server; nil if only credentials are examined.
     package var host: Endpoint?
-    /// The name that the server's certificate must be for, if not that of the host.
+    /// The name that the server's certificate must have; nil for the name of the host.
     package var serverName: String?
     package var trustRoots = TrustRoots.system
-    /// How old the TLS may be.
+    /// The oldest TLS that the provider accepts.
     package var profile = TLSProfile.modern
     /// Whether the server must speak HTTP/2, even if neither its name nor its port says so.
     package var needsHTTP2 = false
@@ -34,7 +34,7 @@ package struct PushExamination: Sendable {
     /// The file of `--passphrase-file`.
     package var passphraseFile: String?
     package var tokenKey: TokenKey?
-    /// What the certificate must be good for, if the name of the server does not tell.
+    /// The environment that the certificate must support, if the server's name does not show it.
     package var environment: CertificateSummary.Environment?
     /// The limit of each step.
     package var limit: Duration

@@ -11,7 +11,7 @@ package struct ReceiverExamination: Sendable {
     private let limit: Duration
 
     /// - Parameters:
-    ///   - authorities: the authorities that replace the system's. Nil: the system's.
+    ///   - authorities: the authorities that replace the system's; nil for the system's.
     ///   - limit: the limit of each step.
     package init(_ url: HTTPURL, authorities: TrustRoots?, limit: Duration) {
         self.url = url
@@ -26,7 +26,7 @@ package struct ReceiverExamination: Sendable {
         let host = Endpoint.text(self.url.host, self.url.port)
         let roots = self.authorities ?? .system
         var findings = ReceiverAdvice.findings(self.url) + (try await self.hostFindings(roots))
-        // Apple would not post to such a host, either. And the URL may hold a secret.
+        // Apple would not post to such a host either, and the URL may hold a secret.
         guard !findings.contains(where: { $0.severity == .fault }) else {
             return DoctorReport(host: host, findings: findings, sent: "Nothing was posted, because of the faults.")
         }
@@ -58,7 +58,7 @@ package struct ReceiverExamination: Sendable {
         return findings.map { ReceiverAdvice.adapted($0, facts, isOwnAuthority: self.authorities != nil) }
     }
 
-    /// The requests, in words, for a search in the receiver's log.
+    /// The requests in words, for a search in the receiver's log.
     private static func sent(_ facts: ReceiverFacts) -> String {
         let sizes = [facts.small, facts.large].compactMap(\.self).map { AnswerChecks.size($0) }
         return """

@@ -5,16 +5,17 @@ internal import FerryOpenSSL
 package import Logging
 
 extension GatewayUpstream {
-    /// The time that a written notification waits for its answer while the upstream answers PINGs. Its old client does
-    /// not hear that an outcome is uncertain, so it cannot decide what to do.
+    /// How long a written notification waits for its answer while the upstream answers PINGs. The wait is long, because
+    /// no response can tell an old client that an outcome is uncertain.
     private static let lateAnswerLimit: Duration = .seconds(300)
 
     /// Makes an upstream: its provider, and the closure that makes the providers of its side connections.
     ///
     /// - Parameters:
-    ///   - configuration: its outcomes are set here, and the options for which the gateway has rules of its own.
-    ///   - sideLogger: the log of the side connections; nil: that of the upstream.
-    /// - Throws: what ``HTTP2Provider`` throws for a configuration that cannot be used.
+    ///   - configuration: the provider's configuration. This call sets its outcomes, and the options for which the
+    ///     gateway has its own rules.
+    ///   - sideLogger: the log of the side connections; nil for the log of the upstream.
+    /// - Throws: the error of ``HTTP2Provider`` for a configuration that cannot be used.
     package static func over(http2 configuration: HTTP2Configuration, sideLogger: Logger? = nil) throws
         -> GatewayUpstream
     {
@@ -22,7 +23,7 @@ extension GatewayUpstream {
         configuration.options.queueLimit = GatewayUpstream.queueLimit
         configuration.options.delayLimit = 0
         configuration.options.lateAnswerLimit = Self.lateAnswerLimit
-        // A breaker would stop all clients for the refusals of one. The gateway counts them for each client and topic.
+        // A breaker would stop all clients because of one. The gateway counts refusals for each client and topic.
         configuration.options.circuitBreaker = nil
         let outcomes = UpstreamOutcomes()
         configuration.outcomes = .sink(outcomes)
@@ -33,13 +34,13 @@ extension GatewayUpstream {
             side.outcomes = .sink(outcomes)
             if let sideLogger { side.logger = sideLogger }
             side.observer = ConnectionEnds(ended)
-            // Another connection would have a count of refusals of its own.
+            // APNs counts refusals for each connection, and the gateway has one budget for each side connection.
             side.options.maxConnections = 1
             return (try? HTTP2Provider(side)).map { Side($0, outcomes: outcomes) }
         }
     }
 
-    /// The host and the credential of an upstream, as bytes that last. With another host or credential, earlier answers
+    /// The host and the credential of an upstream, as lasting bytes. With another host or credential, earlier answers
     /// of APNs prove nothing.
     package static func key(_ configuration: HTTP2Configuration, keyID: String?) -> [UInt8] {
         let credential =
@@ -52,7 +53,7 @@ extension GatewayUpstream {
     }
 }
 
-/// Says when a connection of a provider ended.
+/// Reports the end of a provider's connection.
 private struct ConnectionEnds: ProviderObserver {
     private let ended: @Sendable () -> Void
 

@@ -57,7 +57,7 @@ package struct LocalGateway: LocalServer {
 
     /// Shuts the gateway down, and then its connections to APNs.
     ///
-    /// - Parameter limit: the time for the answers that are missing.
+    /// - Parameter limit: the time to wait for missing answers.
     package func stop(within limit: Duration) async {
         _ = await self.gateway.shutDown(within: limit)
         _ = await self.upstream.provider.shutDown(within: .zero)

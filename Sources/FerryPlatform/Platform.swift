@@ -1,4 +1,4 @@
-// The C library and Foundation of the platform, under one name. Without this file, each of the others that calls them would
+// The C library and Foundation of the platform, under one name. Without this file, each file that calls them would
 // choose between the platforms itself.
 
 #if canImport(Glibc)

@@ -8,7 +8,7 @@ package enum ExitStatus: Int32, Error, Comparable {
     /// No connection was made, or the credentials were refused.
     case noConnection = 3
 
-    /// Orders by gravity: a higher number is worse.
+    /// Orders by severity. A higher number is worse.
     package static func < (one: ExitStatus, other: ExitStatus) -> Bool { one.rawValue < other.rawValue }
 }
 

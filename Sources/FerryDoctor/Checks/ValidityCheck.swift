@@ -2,7 +2,7 @@ internal import Ferry
 internal import FerryCore
 internal import FerryPlatform
 
-/// The check that certificates are valid now and for some time. For those of a server and those of the provider.
+/// The check that the certificates of a server or of the provider are valid now and for some time.
 struct ValidityCheck {
     /// The time before the end of validity at which warnings begin.
     static let warningPeriod: Duration = .seconds(30 * 86_400)

@@ -11,7 +11,7 @@ struct CredentialFile: Sendable {
     }
 
     var option: Option
-    /// The name in messages.
+    /// The name of the file in messages.
     var name: String
     /// The path of the file. Nil if a configuration holds the content.
     var path: String?

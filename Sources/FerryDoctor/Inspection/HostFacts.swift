@@ -46,14 +46,13 @@ struct HostFacts: Sendable {
     /// The limit of each step.
     var limit: Duration
     var addresses: Result<[SocketAddress], Resolver.Fault>
-    /// Whether the host's clients are other machines, as those of a receiver are. They may try an address first that
-    /// this machine passes over.
+    /// Whether other machines are the host's clients, as for a receiver. They may try an address that this one skips.
     var hasOtherClients = false
     /// The attempts, in order.
     var attempts: [Attempt] = []
     /// The handshakes, in order. Incomplete if the first one showed that the peer does not speak TLS.
     var handshakes: [Handshake] = []
-    /// How old the TLS may be that the provider accepts.
+    /// The oldest TLS that the provider accepts.
     var profile = TLSProfile.modern
     /// The TLS 1.2 handshake with the legacy profile. Made if the modern profile had no cipher suite in common with the
     /// server.

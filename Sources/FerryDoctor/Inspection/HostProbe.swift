@@ -25,10 +25,10 @@ struct HostProbe: Sendable {
     var identity: TLSIdentity?
     /// A client with the trust roots of the provider.
     var verifier: TLSContext
-    /// How old the TLS may be that the provider accepts.
+    /// The oldest TLS that the provider accepts.
     var profile = TLSProfile.modern
     var http2 = HostFacts.HTTP2Demand.none
-    /// Whether the host is to speak TLS. If not, it is only connected to.
+    /// Whether the host should speak TLS. If not, the probe only connects.
     var isTLS = true
     /// The limit of the name look-up, of each connection, and of each handshake.
     var limit: Duration

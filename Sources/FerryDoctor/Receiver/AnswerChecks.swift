@@ -1,11 +1,11 @@
 internal import FerryHTTP1
 internal import NIOHTTP1
 
-/// The checks of what a receiver answers to posts.
+/// The checks of a receiver's answers to posts.
 enum AnswerChecks {
     /// The number of bytes of a KB in sentences.
     private static let kilobyte = 1024
-    /// Apple's limit is not documented. An answer takes well below a second if the work is done after it.
+    /// The time above which an answer counts as slow. Apple's limit is not documented. A good receiver needs far less.
     static let slow: Duration = .seconds(1)
     static let tooSlow: Duration = .seconds(3)
 
@@ -87,7 +87,7 @@ enum AnswerChecks {
                 )
             ]
         case .success(let large):
-            // The status shows that the body was read only where it comes from the receiver.
+            // The status shows that the body was read only if it comes from the receiver itself.
             guard finding.severity == .ok || finding.problem == .verifiesNothing else { return [] }
             guard self.haveOneOrigin(small, large) else {
                 return [
@@ -101,8 +101,7 @@ enum AnswerChecks {
         }
     }
 
-    /// Whether two answers of the same status look alike. A firewall that looks at 8 KB answers 403, too, in place of
-    /// the receiver.
+    /// Whether two answers of the same status look alike. A firewall may also answer 403 in place of the receiver.
     private static func haveOneOrigin(_ small: HTTPClientResponse, _ large: HTTPClientResponse) -> Bool {
         ["Server", "Content-Type"].allSatisfy { small.headers[$0] == large.headers[$0] }
             && small.body.isEmpty == large.body.isEmpty
@@ -147,7 +146,7 @@ enum AnswerChecks {
     private static func speed(_ facts: ReceiverFacts) -> [Finding] {
         let times = [facts.small, facts.large].compactMap(\.self).filter { $0.response != nil }.map(\.time)
         guard let time = times.max() else { return [] }
-        // Whole milliseconds: a longer number says nothing more.
+        // The time is in whole milliseconds, because more digits would say nothing.
         let words = Duration.milliseconds(Int((time / .milliseconds(1)).rounded())).inWords
         guard time > self.slow else { return [.ok(.speed, "It answers within \(words), connection and all.")] }
         return [

@@ -2,32 +2,32 @@ internal import FerryAppStoreTesting
 internal import FerryOpenSSL
 internal import FerryPlatform
 
-/// A notification with the form of Apple's that a correct receiver refuses: its certificates are made for one run.
+/// A notification in Apple's form that a correct receiver refuses, because its certificates are made for one run.
 ///
-/// A receiver that verifies nothing takes it. So its type is TEST, its environment the sandbox, and its app and its
-/// purchase exist nowhere.
+/// A receiver that verifies nothing accepts it. So its type is TEST, its environment is the sandbox, and its app and
+/// purchase do not exist.
 struct ForgedNotification: Sendable {
     static let bundleID = "com.example.ferry-doctor"
-    /// Apple's largest notifications of version 2 have 18.8 KB.
+    /// The size of a large notification in bytes. Apple's largest of version 2 have 18.8 KB.
     static let largeSize = 19 * 1024
 
     let uuid: String
     /// The body of the post.
     let post: [UInt8]
 
-    /// Makes one with the size of Apple's TEST, about 5 KB.
+    /// Makes a notification with the size of Apple's TEST, about 5 KB.
     ///
     /// - Throws: `TLSError` with `internalFailure`.
     static func small(_ signer: AppStoreSigner, at date: Date) throws(TLSError) -> ForgedNotification {
         try Self(signer, at: date, data: "")
     }
 
-    /// Makes one of ``largeSize``, with a transaction and a renewal, which are signed like the whole.
+    /// Makes a notification of ``largeSize``, with a signed transaction and a signed renewal.
     ///
     /// - Throws: `TLSError` with `internalFailure`.
     static func large(_ signer: AppStoreSigner, at date: Date) throws(TLSError) -> ForgedNotification {
         let missing = max(0, self.largeSize - (try self.large(signer, at: date, filler: 0)).post.count)
-        // Base64 makes 4 bytes of 3, and the transaction is encoded twice.
+        // Base64 turns 3 bytes into 4, and the transaction is encoded twice.
         return try self.large(signer, at: date, filler: (missing * 9 + 15) / 16)
     }
 
@@ -72,6 +72,6 @@ struct ForgedNotification: Sendable {
 }
 
 extension Date {
-    /// Apple's dates are milliseconds since 1970.
+    /// The date in Apple's form: milliseconds since 1970.
     fileprivate var millisecondsOfApple: Int64 { Int64((self.timeIntervalSince1970 * 1000).rounded()) }
 }

@@ -1,18 +1,18 @@
 internal import FerryHTTP1
 internal import NIOHTTP1
 
-/// Something before a receiver that refuses posts without looking at their signature, known by its answers.
+/// A program in front of a receiver that refuses posts without a look at their signature. Its answers show its kind.
 enum Gatekeeper {
-    /// A protection of forms against other sites. Apple has no token for it.
+    /// A protection of forms against other sites. Apple cannot send its token.
     case csrf
-    /// A firewall, or a protection against robots, with its name.
+    /// A firewall or a protection against robots, with its name.
     case firewall(String)
     /// A server that wants a client's certificate.
     case clientCertificate
-    /// A server with TLS that was addressed without.
+    /// A server with TLS that got a request without TLS.
     case tls
 
-    /// The bytes of an answer that are searched.
+    /// The number of bytes of an answer that are searched.
     private static let searched = 64 << 10
 
     init?(_ response: HTTPClientResponse) {
@@ -28,7 +28,7 @@ enum Gatekeeper {
         case 400 where isCSRF, 403 where isCSRF, 422 where isCSRF: self = .csrf
         case 403, 406:
             let isMitigated = response.headers.contains(name: "cf-mitigated")
-            // Only marks of answers that they make themselves, not of those that they pass on.
+            // The marks appear only in answers that these programs make themselves, not in answers that they pass on.
             let marks = [
                 (isMitigated || text.contains("cloudflare"), "Cloudflare"),
                 (text.contains("mod_security") || text.contains("modsecurity"), "ModSecurity"),

@@ -2,9 +2,9 @@ internal import Ferry
 internal import FerryCore
 internal import FerryHTTP1
 
-/// The checks of a host, in the words of a receiver: Apple is its client, and has neither options nor a certificate.
+/// The checks of a host in words for a receiver, whose client is Apple, without options and without a certificate.
 enum ReceiverAdvice {
-    /// Where Apple's posts come from.
+    /// The network from which Apple posts.
     private static let appleNetwork = "17.0.0.0/8"
 
     static let clientCertificate = Finding.fault(
@@ -14,7 +14,7 @@ enum ReceiverAdvice {
         cure: "do not require one for this path (nginx: ssl_verify_client off, Apache: SSLVerifyClient none)"
     )
 
-    /// What cannot be seen from outside.
+    /// The advice about faults that cannot be seen from outside.
     static let elsewhere = """
         If notifications still do not arrive, the cause is out of sight from here:
           * the URL in App Store Connect: one for production, one for the sandbox, in version 2
@@ -23,7 +23,7 @@ enum ReceiverAdvice {
           * the sandbox: Apple sends once and does not try again
         """
 
-    /// What is known about the URL itself.
+    /// The findings about the URL itself.
     static func findings(_ url: HTTPURL) -> [Finding] {
         if url.scheme == .http {
             return [
@@ -67,8 +67,8 @@ enum ReceiverAdvice {
         return finding
     }
 
-    /// A chain that ends with an issuer that neither came nor is trusted: the commonest fault of web servers. Browsers
-    /// hide it, because they fetch or remember what is missing.
+    /// The finding for a chain whose last issuer was neither sent nor is trusted. This is the most common fault of web
+    /// servers. Browsers hide it, because they fetch or remember missing certificates.
     private static func chainEnd(_ finding: Finding, _ facts: HostFacts) -> Finding {
         guard finding.problem == .unknownIssuer, let certificates = facts.server?.certificates,
             let last = certificates.last, !last.isSelfSigned

@@ -4,13 +4,13 @@ internal import FerryOpenSSL
 internal import FerryPlatform
 internal import NIOHTTP1
 
-/// Sends at most three requests to a receiver, one after the other, each on a connection of its own: a server that ends a kept
-/// connection would otherwise look like one that refuses a large body.
+/// Sends at most three requests to a receiver, one after the other. Each has its own connection. Otherwise a server
+/// that ends a kept connection would look like one that refuses a large body.
 struct ReceiverProbe: Sendable {
-    /// Begins as Apple's, because a firewall may go by it. The rest says in a log who it was.
+    /// The user agent. It begins like Apple's, because a firewall may check it. The rest names the doctor in a log.
     static let userAgent = "Apache-HttpClient/4.5 (ferry doctor)"
     static let contentType = "application/json; charset=UTF-8"
-    /// The bytes of an answer that are read. A server may send a whole page with an error.
+    /// The largest answer that is read, in bytes. A server may send a whole page with an error.
     private static let answerLimit = 8 << 20
 
     var url: HTTPURL

@@ -3,7 +3,7 @@ internal import FerryHTTP1
 internal import FerryTerminal
 internal import NIOHTTP1
 
-/// The meaning of a redirect: Apple counts it as a failure, so its target must be entered in place of the URL.
+/// The check of a redirect. Apple counts it as a failure, so its target must be entered in place of the URL.
 enum RedirectCheck {
     static func finding(_ response: HTTPClientResponse, to url: HTTPURL) -> Finding {
         let status = response.status

@@ -3,7 +3,7 @@ internal import FerryHTTP1
 internal import FerryTerminal
 internal import NIOHTTP1
 
-/// The meaning of a status that a forged notification was answered with. A correct receiver answers 400, 401, 403 or 422.
+/// The check of the status that answers a forged notification. A correct receiver answers 400, 401, 403 or 422.
 enum StatusCheck {
     /// - Parameter getStatus: the status of a GET for the same URL; nil if it was not answered.
     static func finding(_ response: HTTPClientResponse, to url: HTTPURL, getStatus: Int?) -> Finding {

@@ -20,7 +20,7 @@ final class HandshakeCounter: ChannelInboundHandler, RemovableChannelHandler {
         self.hasEnded = true
         self.open.count { $0.handshakes += 1 }
         context.fireUserInboundEventTriggered(event)
-        // The handler has finished: without the removal, all later bytes would still pass through it.
+        // The handler has finished. Without the removal, all later bytes would still pass through it.
         context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
     }
 

@@ -1,8 +1,8 @@
 package import NIOCore
 
-/// The pace of a connection that is read slowly: says when to read next.
+/// The pace of a connection that is read slowly. It says when to read next.
 package struct ReadingPace: Hashable, Sendable {
-    /// Reads per second. With fewer, a slow reader would read in bursts.
+    /// The number of reads per second. With fewer, a slow reader would read in bursts.
     private static let timesPerSecond = 20
     /// The largest read, in bytes. Larger reads gain nothing.
     private static let longestChunk = 65_536
@@ -16,7 +16,7 @@ package struct ReadingPace: Hashable, Sendable {
         self.bytesPerSecond = bytesPerSecond
     }
 
-    /// Returns how many bytes to read at once.
+    /// Returns the number of bytes to read at once.
     package static func chunk(bytesPerSecond: Int) -> Int {
         min(max(bytesPerSecond / self.timesPerSecond, 1), self.longestChunk)
     }

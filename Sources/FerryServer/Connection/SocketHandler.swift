@@ -24,7 +24,7 @@ package final class SocketHandler: ChannelDuplexHandler {
         case reading
         /// A read was requested. It happens when the pace allows.
         case pausing(Scheduled<Void>)
-        /// The socket is not read any more. Bytes that arrive nevertheless are dropped.
+        /// The socket is not read any more. Bytes that still arrive are dropped.
         case stopped
     }
 
@@ -32,7 +32,7 @@ package final class SocketHandler: ChannelDuplexHandler {
     private var pace: ReadingPace?
     private var context: ChannelHandlerContext?
 
-    /// - Parameter pace: how fast to read; nil: as fast as bytes arrive.
+    /// - Parameter pace: how fast to read; nil for as fast as bytes arrive.
     package init(pace: ReadingPace? = nil) {
         self.pace = pace
     }

@@ -1,7 +1,7 @@
 internal import FerryPlatform
 package import NIOCore
 
-/// What Linux knows of a TCP connection: part of `struct tcp_info` (linux/tcp.h).
+/// The facts that Linux knows about a TCP connection: part of `struct tcp_info` (linux/tcp.h).
 package struct TCPInfo: Sendable {
     /// `struct tcp_info` up to `tcpi_rtt`: the state and 7 bytes of flags, 15 words, and the round trip in microseconds.
     private struct Layout {

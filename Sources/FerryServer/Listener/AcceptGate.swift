@@ -10,8 +10,8 @@
 ///        └──────────────────────────────┴────────────────────────────────────┘
 /// ```
 ///
-/// A listener cannot see whether a connection waits in the system's queue. So one more than `limit` is accepted, and held
-/// unread: it is the sign that a place is wanted.
+/// A listener cannot see whether a connection waits in the system's queue. So one more than `limit` is accepted and
+/// held unread. It shows that a place is wanted.
 ///
 /// SwiftNIO asks before every accept, and asks only once. So the gate remembers a refused request and grants it when no
 /// connection is held any more. Without that, the listener would never accept again.
@@ -31,7 +31,7 @@ struct AcceptGate {
         case held
     }
 
-    /// The action of the owner after a connection has closed.
+    /// The work of the owner after a connection has closed.
     enum Action: Hashable {
         case none
         /// Serve the connection that is held. Then accept another one, if an accept was refused.

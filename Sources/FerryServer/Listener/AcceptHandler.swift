@@ -12,23 +12,23 @@ final class AcceptHandler: ChannelDuplexHandler {
     /// The connection that the gate holds. SwiftNIO does not know it yet, and reads nothing from it.
     private struct Held {
         let channel: any Channel
-        /// Whether the owner knows that it waits.
+        /// Whether the owner knows that the connection waits.
         var isTold = false
-        /// The next look at its peer.
+        /// The next check whether the peer is still there.
         var timer: Scheduled<Void>?
     }
 
-    /// The time between two looks whether a held connection still has a peer.
+    /// The time between two checks whether a held connection still has a peer.
     private static let pause: TimeAmount = .milliseconds(250)
 
     private var gate: AcceptGate
     private var held: Held?
     private var context: ChannelHandlerContext?
-    /// Whether a peer that has ended its side wants nothing more: it cannot end a TLS handshake.
+    /// Whether a peer that has ended its side is gone, because it cannot complete a TLS handshake.
     private let isEncrypted: Bool
     private let onWait: (Bool) -> Void
 
-    /// - Parameter onWait: called with true when a connection waits for a place, and with false when it waits no more.
+    /// - Parameter onWait: called with true when a connection begins to wait for a place, and with false at the end.
     init(limit: Int, isEncrypted: Bool, onWait: @escaping (Bool) -> Void) {
         self.gate = AcceptGate(limit: limit)
         self.isEncrypted = isEncrypted
@@ -87,7 +87,7 @@ final class AcceptHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Where the system does not tell, the peer counts as there.
+    /// Whether the peer has gone. If the system does not say so, the peer counts as present.
     private func hasPeerLeft(_ channel: any Channel) -> EventLoopFuture<Bool> {
         guard let socket = channel as? any SocketOptionProvider else {
             return channel.eventLoop.makeSucceededFuture(false)

@@ -3,9 +3,9 @@ internal import FerryPlatform
 /// The number of files and sockets that the process may open (`RLIMIT_NOFILE`), as a bound for connections.
 ///
 /// A process without free descriptors can accept no connection and open no file. So a listener leaves ``reserve``
-/// descriptors free; the connection that it may hold (``AcceptGate``) takes one of them. Each listener of a process counts
-/// only its own connections, so several listeners together can use all descriptors. Then an accept fails, and SwiftNIO
-/// pauses for one second before the next.
+/// descriptors free. A held connection (``AcceptGate``) takes one of them. Each listener of a process counts only its
+/// own connections, so several listeners together can use all descriptors. Then an accept fails, and SwiftNIO pauses
+/// for one second before the next.
 package struct DescriptorLimit: Hashable, Sendable {
     /// Descriptors that a listener leaves free for event loops, files and outgoing connections of the process.
     package static let reserve = 64

@@ -2,9 +2,9 @@ internal import FerryPlatform
 package import NIOCore
 internal import NIOPosix
 
-/// A socket that listens, and the connections that it accepted. Safe from any thread.
+/// A socket that listens, and the connections that it accepted. Any thread may use it.
 ///
-/// Stop every listener: releasing the last reference closes nothing.
+/// Stop every listener, because releasing the last reference closes nothing.
 package final class Listener: Sendable {
     /// The host of the configuration.
     package let host: String
@@ -41,10 +41,10 @@ package final class Listener: Sendable {
         var bootstrap = ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: Int32(clamping: configuration.limits.queue))
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            // One connection for each read: with more, the limit would be exceeded.
+            // Each read accepts one connection. With several, the limit would be exceeded.
             .serverChannelOption(.maxMessagesPerRead, value: 1)
         if let bytes = configuration.receiveBuffer {
-            // Set on the listening socket: a later value would miss the first TCP window that a client sees.
+            // The value is set on the listening socket. A later one would miss the first TCP window that a client sees.
             bootstrap = bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: SocketOptionValue(bytes))
         }
         bootstrap =
@@ -81,7 +81,7 @@ package final class Listener: Sendable {
         return channel
     }
 
-    /// The counts of the connections so far. Holds a lock for a few instructions.
+    /// The counts of the connections so far. The call holds a lock for a few instructions.
     package var counts: ConnectionCounts { self.open.counts }
 
     /// Stops accepting. Open connections stay open.

@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The open channels of a ``Listener``, and their counts. Safe from any thread.
+/// The open channels of a ``Listener``, and their counts. Any thread may use it.
 ///
 /// ```
 ///              quiesce               close

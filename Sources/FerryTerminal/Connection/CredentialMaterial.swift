@@ -16,14 +16,14 @@ package enum CredentialMaterial: Equatable, Sendable {
         }
     }
 
-    /// Reads it. Warns on standard error if it is a file with a private key that other users may read.
+    /// Reads the material. Warns on standard error if it is a file with a private key that other users may read.
     package func readAndWarn(_ option: String) throws(TLSError) -> [UInt8] {
         let bytes = try self.read(option)
         if case .file(let path) = self { OptionFile(option, path).warnIfOpen(bytes) }
         return bytes
     }
 
-    /// The name in messages.
+    /// The name of the material in messages.
     package func name(_ option: String) -> String {
         switch self {
         case .file(let path): OptionFile(option, path).name

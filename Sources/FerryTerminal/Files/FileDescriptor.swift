@@ -60,7 +60,7 @@ package final class FileDescriptor: Sendable {
 
     /// Writes all of `bytes`. Blocks until the reader of a pipe takes them, or `isGivenUp` returns true.
     ///
-    /// - Parameter isGivenUp: called repeatedly while nothing can be written. Receives the time since when that is so.
+    /// - Parameter isGivenUp: called repeatedly while nothing can be written, with the time since which this is so.
     package func writeAll(
         _ bytes: UnsafeRawBufferPointer,
         unless isGivenUp: (_ since: ContinuousClock.Instant) -> Bool = { _ in false }

@@ -5,7 +5,7 @@ internal import FerryPlatform
 package struct FileIdentity: Equatable {
     private var device: UInt64
     private var inode: UInt64
-    /// Whether it is a regular file.
+    /// Whether the file is a regular file.
     package var isRegular: Bool
 
     package init?(path: String) {

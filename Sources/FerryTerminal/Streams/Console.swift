@@ -17,11 +17,10 @@ package enum Console {
         }
     }
 
-    /// Writes lines of a list or of help. Their reader may have enough of them, as `head` has: then the command ends without
-    /// a word.
+    /// Writes lines of a list or of help. If their reader stops early, as `head` does, the command ends silently.
     ///
-    /// - Parameter status: of the command that then ends.
-    /// - Throws: `status` when nobody reads any more; ``CommandFailure`` when the lines cannot be written.
+    /// - Parameter status: the exit status of a command that ends in this way.
+    /// - Throws: `status` when the reader has gone; ``CommandFailure`` when the lines cannot be written.
     package static func printList(_ lines: String, end status: ExitStatus = .success) throws {
         do {
             try self.put(lines)
