@@ -40,13 +40,13 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
     @Flag(help: "Check the configuration and the credentials, and exit.")
     var check = false
 
-    /// How long a shutdown may take: ten seconds of quiet, and what APNs has not answered.
+    /// How long a shutdown may take: ten seconds of quiet, and the answers of APNs that are missing.
     private static let shutdownLimit: Duration = .seconds(30)
 
     /// The longest configuration in bytes.
     private static let longest = 1 << 20
 
-    // The connections of clients are bounded by the listener.
+    // The listener bounds the connections of clients.
     var socketCount: Int { 64 }
 
     func run() async throws { try await self.reportingFailure { try await self.serve() } }

@@ -7,13 +7,13 @@ struct GatewayFile {
     struct Listen {
         var host: String?
         var port: Int?
-        /// The port of the feedback service; without it there is none.
+        /// The port of the feedback service; nil for no service.
         var feedbackPort: Int?
         var cert: String
         var key: String
-        /// The authorities whose clients may be known by `userID`.
+        /// The file of the authorities whose clients may be recognized by `userID`.
         var clientCA: String?
-        /// Whether clients are taken that know nothing newer than TLS 1.0.
+        /// Whether clients that know nothing newer than TLS 1.0 are accepted.
         var legacyTLS: Bool?
 
         private static let port: OptionKind = .count(0...65_535)
@@ -48,21 +48,21 @@ struct GatewayFile {
     /// An old stack.
     struct Client {
         var name: String
-        /// SHA-256 fingerprints of its certificates, as hex digits.
+        /// The SHA-256 fingerprints of the client's certificates, as hex digits.
         var fingerprints: [String]?
-        /// A file with its certificate, in place of the fingerprint.
+        /// A file with the client's certificate, in place of the fingerprint.
         var cert: String?
         var userID: String?
-        /// Any client, on the loopback address only.
+        /// Whether any client matches. It is allowed on the loopback address only.
         var anyone: Bool?
         var topics: [String]
-        /// The name of its upstream; may be left out if there is one.
+        /// The name of the client's upstream. It may be left out if there is only one upstream.
         var upstream: String?
         var mode: GatewayIdentity.Mode
         /// Whether it sends again what followed an error; without it, the gateway finds out.
         var resends: Bool?
-        /// Whether a notification that may have arrived goes out once more; without it, ``GatewayFile/repeatsUnknown``
-        /// decides.
+        /// Whether a notification that may have arrived is sent once more; nil for the value of
+        /// ``GatewayFile/repeatsUnknown``.
         var repeatsUnknown: Bool?
 
         private static let modes: OptionKind = .choice(GatewayIdentity.Mode.allCases.map(\.rawValue))
@@ -86,7 +86,7 @@ struct GatewayFile {
     /// The file that keeps what a killed process must not lose.
     struct Store {
         var path: String
-        /// Whether a loss of power must not lose anything, either.
+        /// Whether a loss of power must not lose anything either.
         var fsync: Bool?
 
         init(_ object: OptionObject) throws(OptionFault) {
@@ -100,10 +100,10 @@ struct GatewayFile {
     var listen: Listen
     var upstreams: [String: Upstream]
     var clients: [Client]
-    /// The list of rejections and dead letters: one JSON line each.
+    /// The file of the list of rejections and dead letters, one JSON line for each.
     var rejections: String?
     var store: Store?
-    /// Whether a notification that may have arrived goes out once more; true unless given.
+    /// Whether a notification that may have arrived is sent once more. The default is true.
     var repeatsUnknown: Bool?
 
     /// The remedy for a PKCS#12 archive. Without `-legacy`, OpenSSL 3 does not open those of old keychains.

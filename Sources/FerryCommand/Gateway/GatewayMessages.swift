@@ -3,7 +3,7 @@ internal import FerryCore
 internal import FerryGateway
 internal import FerryTerminal
 
-/// What the gateway tells a person, on standard error. Shows no device token.
+/// The messages of the gateway for people, on standard error. They show no device token.
 final class GatewayMessages: Sendable {
     /// The topic of an upstream.
     struct Topic: Hashable, Comparable {
@@ -40,7 +40,7 @@ final class GatewayMessages: Sendable {
     private let upstreams: [String]
     /// The file with each rejection, if there is one.
     private let list: String?
-    /// Whether a store keeps what the list does not have.
+    /// Whether a store keeps the lines that the list does not have.
     private let isStored: Bool
     /// Whether `legacyTLS` is on.
     private let isLegacy: Bool
@@ -50,13 +50,13 @@ final class GatewayMessages: Sendable {
     private let losses = Locked<[Loss: Int]>([:])
     /// The clients whose lengths count characters.
     private let miscounting = Locked<Set<Int>>([])
-    /// The clients that sent what is no notification.
+    /// The clients that sent bytes which are not a notification.
     private let violators = Locked<Set<Int>>([])
     /// The clients with notifications that may have arrived.
     private let doubts = Locked<Set<Doubt>>([])
-    /// The topics that wait.
+    /// The topics whose notifications wait.
     private let alarms = Locked<Set<Topic>>([])
-    /// The upstreams that take nothing.
+    /// The upstreams that have an outage.
     private let outages = Locked<Set<Int>>([])
 
     init(
@@ -99,7 +99,8 @@ final class GatewayMessages: Sendable {
             self.outages.withLock { _ = $0.remove(upstream) }
             self.write("ferry: the alarm for \(self.upstreams[upstream]) is over")
         case .deadLetter(let refusal):
-            // A million of them would be a million lines: the first of each cause, and the numbers at the end.
+            // A million dead letters would be a million lines. So only the first of each cause is named, with a sum at
+            // the end.
             let loss = Loss(client: refusal.identity, reason: refusal.reason)
             let isFirst = self.losses.withLock { losses in
                 losses[loss, default: 0] += 1
@@ -130,7 +131,7 @@ final class GatewayMessages: Sendable {
         case .listFull(let limit):
             self.write("ferry: alarm: \(limit) lines wait for the list of rejections. The oldest are lost.")
         case .violation(let identity, let violation):
-            // A payload whose length counts characters ends like this, and was named as that.
+            // A payload whose length counts characters also causes this, and that message has named it already.
             guard !self.miscounting.withLock({ $0.contains(identity) }),
                 self.violators.withLock({ $0.insert(identity).inserted })
             else { break }
@@ -161,7 +162,7 @@ final class GatewayMessages: Sendable {
         }
     }
 
-    /// The library's sentence with the advice of a gateway: it serves TLS 1.2 at most, and RSA or ECDHE.
+    /// The library's sentence with advice for a gateway, which serves TLS 1.2 at most, with RSA or ECDHE.
     private func advice(_ reason: String) -> String {
         guard self.isLegacy else { return reason.replacing("the legacy profile", with: "'legacyTLS' in 'listen'") }
         let words = [
@@ -193,9 +194,9 @@ final class GatewayMessages: Sendable {
         self.write("ferry: \(counts.recovered) without an answer from before go out again")
     }
 
-    /// Says that the end has begun, and what it waits for.
+    /// Reports that the end has begun, and what it waits for.
     ///
-    /// - Parameter limit: how long it may take.
+    /// - Parameter limit: how long the end may take.
     func sayStop(_ counts: FateCounts, within limit: Duration) {
         let waiting = counts.unanswered > 0 ? "; \(counts.unanswered) wait for an answer of APNs" : ""
         let alarms =
@@ -208,7 +209,7 @@ final class GatewayMessages: Sendable {
         )
     }
 
-    /// - Parameter kept: the notifications that the store has without an answer.
+    /// - Parameter kept: the number of unanswered notifications in the store.
     func sayEnd(_ counts: FateCounts, kept: Int) {
         if self.isStored, counts.unwritten > 0 {
             self.write(
@@ -233,7 +234,7 @@ final class GatewayMessages: Sendable {
         )
     }
 
-    /// Says which clients get no new connection while their notifications for this topic wait.
+    /// Names the clients that get no new connection while their notifications for this topic wait.
     private func closing(_ topic: Topic) -> String {
         let closed = zip(self.clients, self.firstTopics).filter { $0.1 == topic }.map(\.0)
         guard !closed.isEmpty else { return "" }

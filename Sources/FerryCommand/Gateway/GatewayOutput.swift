@@ -3,10 +3,10 @@ internal import FerryTerminal
 
 /// A file that the gateway makes and writes.
 enum GatewayOutput {
-    /// Finds out whether the file could be written, and makes none.
+    /// Checks that the file could be written, without making it.
     ///
     /// - Parameter member: the member of the configuration that names it, quoted.
-    /// - Throws: ``CommandFailure`` when it could not.
+    /// - Throws: ``CommandFailure`` when the file could not be written.
     static func check(_ member: String, _ path: String) throws(CommandFailure) {
         var status = stat()
         guard stat(path, &status) == 0 else {
@@ -16,7 +16,7 @@ enum GatewayOutput {
             return
         }
         guard status.st_mode & S_IFMT != S_IFDIR else { throw self.failure(member, path, EISDIR) }
-        // Opening it would tell the reader of a FIFO that its writer has gone.
+        // The file is not opened, because the reader of a FIFO would then see that its writer has gone.
         guard access(path, W_OK) == 0 else { throw self.failure(member, path, errno) }
     }
 

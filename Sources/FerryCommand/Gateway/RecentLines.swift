@@ -4,7 +4,7 @@ internal import NIOCore
 /// The lines of a log that were written in the last minute.
 final class RecentLines: Sendable {
     private static let lifetime: TimeAmount = .minutes(1)
-    /// The number of lines that are kept. With so many in a minute, further ones say nothing new.
+    /// The largest number of kept lines. After so many in a minute, another one says nothing new.
     private static let limit = 100
 
     private let times = Locked<[String: NIODeadline]>([:])

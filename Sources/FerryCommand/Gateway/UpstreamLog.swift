@@ -4,12 +4,12 @@ internal import NIOCore
 
 /// A log of an upstream, in the gateway's own form: one line that begins with the name of the upstream.
 ///
-/// The provider logs the same trouble once a minute. Its log lines have the sentence among their metadata.
+/// The provider logs the same trouble at most once a minute. The sentence is in the metadata of its log lines.
 struct UpstreamLog: LogHandler {
-    /// The metadata that says what the message is about, in words.
+    /// The metadata that has the sentence, in order of preference.
     private static let sentences = ["apns.error", "apns.reason", "apns.report", "apns.count"]
 
-    /// The member of the configuration.
+    /// The name of the upstream in the configuration.
     let name: String
     let write: @Sendable (String) -> Void
     var metadata = Logger.Metadata()
@@ -23,8 +23,8 @@ struct UpstreamLog: LogHandler {
     /// A logger for the upstream with this name.
     static func logger(_ name: String) -> Logger { Logger(label: "ferry.upstream") { _ in UpstreamLog(name: name) } }
 
-    /// A logger for the side connections of the upstream with this name. Each is a provider of its own, and would log the
-    /// trouble of the last one anew.
+    /// A logger for the side connections of the upstream with this name. Each is a new provider, and would log the
+    /// trouble of the last one again.
     static func sideLogger(_ name: String) -> Logger {
         let recent = RecentLines()
         return Logger(label: "ferry.upstream") { _ in
