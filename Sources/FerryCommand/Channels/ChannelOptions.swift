@@ -55,11 +55,11 @@ struct ChannelOptions: ParsableArguments {
         }
     }
 
-    /// Makes a manager, changes channels with it, reports what was done, and shuts it down.
+    /// Makes a manager, changes channels with it, reports the change, and shuts it down.
     ///
     /// - Parameters:
-    ///   - done: says what was done, for an error of `report`.
-    ///   - report: called before the shutdown, which may take seconds: an interrupt must not lose the result.
+    ///   - done: describes the change, for an error of `report`.
+    ///   - report: called before the shutdown, which may take seconds. An interrupt then does not lose the result.
     /// - Throws: ``CommandFailure`` with the status of the error.
     func change<Result>(
         _ body: (ChannelManager) async throws(ChannelManagerError) -> Result,

@@ -4,7 +4,7 @@ internal import FerryPlatform
 internal import FerryTerminal
 
 extension TLSIdentity {
-    /// Returns the identity for sending and reading even after its end, with a warning: the server decides.
+    /// Returns the identity even after its expiration, with a warning, because the server decides.
     func usedWhenExpired(at now: Date = .now, warn: (String) -> Void = { Console.error($0) }) -> TLSIdentity {
         do {
             try self.validate(at: now)
@@ -16,7 +16,7 @@ extension TLSIdentity {
             identity.isUsedWhenExpired = true
             return identity
         } catch {
-            // A certificate of the future means a wrong clock, and the provider says so.
+            // A certificate that is not valid yet means a wrong clock, and the provider reports it.
         }
         return self
     }

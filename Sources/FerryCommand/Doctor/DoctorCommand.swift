@@ -104,7 +104,7 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
     // The probe makes its connections one after the other. Without a host it makes no connection.
     var socketCount: Int { 1 }
 
-    /// The server; nil if there is none, or a receiver in its place.
+    /// The server; nil if the target is a receiver or missing.
     private var host: Endpoint? {
         get { if case .host(let endpoint) = self.target { endpoint } else { nil } }
         set { self.target = newValue.map { .host($0) } }
@@ -176,7 +176,7 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
 
     // MARK: A receiver
 
-    /// - Throws: `ValidationError` for a text that is no URL, or for an option that does not fit one.
+    /// - Throws: `ValidationError` for a text that is not a URL, or for an option that does not fit a receiver.
     private func validateReceiver(_ url: Result<HTTPURL, HTTPURL.Fault>) throws {
         if case .failure(let fault) = url { throw ValidationError(fault.description) }
         let fitting = ["--ca"] + (self.server.text("tls-profile") == "modern" ? ["--tls-profile"] : [])

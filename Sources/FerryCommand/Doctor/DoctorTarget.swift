@@ -2,10 +2,10 @@ internal import ArgumentParser
 internal import FerryHTTP1
 internal import FerryTerminal
 
-/// What `ferry doctor` looks at: a server of push services, or a receiver of App Store Server Notifications.
+/// The target of `ferry doctor`: a server of push services, or a receiver of App Store Server Notifications.
 enum DoctorTarget: ExpressibleByArgument, Equatable {
     case host(Endpoint)
-    /// The address of a receiver, or what is wrong with it.
+    /// The address of a receiver, or its fault.
     case receiver(Result<HTTPURL, HTTPURL.Fault>)
 
     init?(argument: String) {

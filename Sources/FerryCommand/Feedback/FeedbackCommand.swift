@@ -115,7 +115,7 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
         run.since = self.since?.date
         run.isJSON = self.json
         run.repeats = configuration.interval != nil
-        // Who raises the limit knows that the service is slow.
+        // A person who raises the limit knows already that the service is slow.
         if self.idleTimeout.duration <= Self.usualIdleTimeout {
             run.hint = """
                 Nothing has come from \(Endpoint.text(configuration.host, configuration.port)) yet. A feedback service sends \
@@ -160,7 +160,7 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
         self.server.usesSandbox(or: file) ? FeedbackConfiguration.sandboxHost : FeedbackConfiguration.productionHost
     }
 
-    /// Checks that the host is no server of Apple's: none keeps a feedback list any more.
+    /// Checks that the host is not one of Apple's, because Apple keeps no feedback list any more.
     private func requireService(_ host: String) throws {
         guard AppleHost(host) != nil else { return }
         let retirement = AppleHost.retirement(of: host) ?? "\(host) speaks HTTP/2, where there is no feedback list"

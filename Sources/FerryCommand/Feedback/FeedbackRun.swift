@@ -7,12 +7,12 @@ struct FeedbackRun {
     var reader: FeedbackReader
     /// Whether the program shows a certificate.
     var hasIdentity: Bool
-    /// The first time whose tuples are written. Older tuples are left out. Nil: all are written.
+    /// The time from which tuples are written; nil for all tuples.
     var since: Date?
     var isJSON = false
-    /// What is said once if nothing has come for a while. A service may be slow, so the reading goes on.
+    /// The hint that is given once if nothing has come for a while. A service may be slow, so the reading goes on.
     var hint: String?
-    /// Whether to read the list again and again.
+    /// Whether to read the list repeatedly.
     var repeats = false
     /// Writes a line of the output.
     var write: @Sendable (String) throws(FileFailure) -> Void
@@ -33,8 +33,8 @@ struct FeedbackRun {
         }
     }
 
-    /// Reads the list once, or again and again until SIGINT or SIGTERM. The first signal lets a reading finish, the
-    /// second closes it. Tuples that were read are written in both cases.
+    /// Reads the list once, or repeatedly until SIGINT or SIGTERM. The first signal lets a reading finish, and the
+    /// second closes it. In both cases the tuples so far are written.
     ///
     /// - Throws: ``CommandFailure`` when the output cannot be written.
     func run() async throws -> ExitStatus {

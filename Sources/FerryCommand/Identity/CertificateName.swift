@@ -8,7 +8,7 @@ enum CertificateName: Hashable {
 
     /// - Parameter text: a text for which ``isOne(_:)`` is true.
     init(_ text: String) {
-        // The dot that ends a fully qualified name does not stand in certificates.
+        // Certificates do not have the dot that ends a fully qualified name.
         self = Self.isAddress(text) ? .ip(text) : .dns(text.hasSuffix(".") ? String(text.dropLast()) : text)
     }
 

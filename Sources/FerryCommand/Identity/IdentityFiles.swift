@@ -45,11 +45,11 @@ struct IdentityFiles {
 
     func path(_ file: File) -> String { "\(self.directory)/\(file.rawValue)" }
 
-    /// - Throws: ``CommandFailure`` that names each file that is there already.
+    /// - Throws: ``CommandFailure`` that names each file that exists already.
     func requireNone() throws(CommandFailure) {
         let present = File.allCases.filter { file in
             var status = stat()
-            // A link to nowhere is in the way, too.
+            // A link to a missing file would also prevent the new file.
             return lstat(self.path(file), &status) == 0
         }
         guard present.isEmpty else { throw self.inTheWay(present) }
@@ -85,7 +85,7 @@ struct IdentityFiles {
         }
     }
 
-    /// Makes a file that did not exist. Another program may have made one since ``requireNone()``.
+    /// Makes a new file. Fails if another program has made one since ``requireNone()``.
     private func make(_ file: File) throws(CommandFailure) -> FileDescriptor {
         let descriptor = open(self.path(file), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, file.isSecret ? 0o600 : 0o644)
         guard descriptor < 0 else { return FileDescriptor(descriptor, isOwned: true) }

@@ -46,7 +46,7 @@ struct IdentityNewCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A file whose first line protects the .p12 files.", valueName: "file"))
     var passphraseFile: String?
 
-    /// The longest period: from here on, OpenSSL's dates would need a fifth digit for the year sooner or later.
+    /// The longest period in days. With a longer one, OpenSSL's dates would one day need a fifth digit for the year.
     private static let longest = 36_500
 
     func validate() throws {

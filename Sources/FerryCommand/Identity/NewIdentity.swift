@@ -10,7 +10,7 @@ struct NewIdentity {
         "gateway.push.apple.com", "gateway.sandbox.push.apple.com",
         "feedback.push.apple.com", "feedback.sandbox.push.apple.com",
     ]
-    /// The address that the gateway listens on without other hosts.
+    /// The address on which the gateway listens if no other host was given.
     static let loopback = "127.0.0.1"
     private static let localNames: [CertificateName] = [.dns("localhost"), .ip(Self.loopback), .ip("::1")]
 
@@ -24,7 +24,7 @@ struct NewIdentity {
     /// Makes the keys, which takes some 100 ms for each.
     ///
     /// - Parameters:
-    ///   - names: of the gateway, besides Apple's and those of this machine.
+    ///   - names: the names of the gateway, besides Apple's and those of this machine.
     ///   - days: the period of validity.
     /// - Throws: `TLSError` with `internalFailure`.
     init(topic: String, names: [CertificateName], days: Int) throws(TLSError) {
@@ -37,7 +37,7 @@ struct NewIdentity {
         }
         self.topic = topic
         self.servesOthers = !own.isEmpty
-        // Each authority has a name of its own: with equal names, a client that trusts two would try the wrong one.
+        // Each authority has its own name. With equal names, a client that trusts two would try the wrong one.
         let number = String(UInt32.random(in: .min ... .max), radix: 16)
         self.authority = try ThrowAwayCA(
             name: "Ferry private authority \(number)",
@@ -67,7 +67,7 @@ struct NewIdentity {
     /// Returns the bytes of each file.
     ///
     /// - Parameters:
-    ///   - passphrase: of the archives.
+    ///   - passphrase: the passphrase of the archives.
     ///   - isNew: whether the passphrase needs a file of its own.
     /// - Throws: `TLSError` with `internalFailure`.
     func contents(passphrase: String, isNew: Bool) throws(TLSError) -> [(file: IdentityFiles.File, bytes: [UInt8])] {

@@ -56,7 +56,7 @@ extension PushCommand {
         self.server.usesSandbox(or: file) ? BinaryConfiguration.sandboxHost : BinaryConfiguration.productionHost
     }
 
-    /// Checks that the host is no server of Apple's: none speaks the binary protocol any more.
+    /// Checks that the host is not one of Apple's, because these no longer speak the binary protocol.
     private func requireGateway(_ host: String) throws {
         guard let apple = AppleHost(host) else { return }
         guard let retirement = AppleHost.retirement(of: host) else {

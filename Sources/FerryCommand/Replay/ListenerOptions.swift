@@ -31,7 +31,7 @@ struct ListenerOptions: ParsableArguments {
         if self.plain, self.tlsDir != nil { throw ValidationError("--plain and --tls-dir exclude each other.") }
     }
 
-    /// The credentials for TLS. Nil: no TLS.
+    /// The credentials for TLS; nil for no TLS.
     func credentials() throws -> TestCredentials? {
         self.plain ? nil : try TestCredentials.open(self.tlsDir)
     }
@@ -43,7 +43,7 @@ struct ListenerOptions: ParsableArguments {
 }
 
 extension TestCredentials {
-    /// Opens the credentials of a directory, and fills it if it is empty. Without a directory, makes new ones.
+    /// Opens the credentials of a directory, and fills an empty directory. Without one, makes new credentials.
     static func open(_ directory: String?) throws -> TestCredentials {
         do {
             return try directory.map { try TLSDirectory.open($0) } ?? TestCredentials()

@@ -40,7 +40,7 @@ struct RecordCommand: AsyncParsableCommand, SocketCommand {
 
     func validate() throws { try OutputName.require(self.file, "The transcript") }
 
-    // The listener, and both sides of a few connections.
+    // There are the listener, and both sides of a few connections.
     var socketCount: Int { 9 }
 
     func run() async throws {

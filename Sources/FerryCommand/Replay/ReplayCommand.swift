@@ -104,7 +104,7 @@ struct ReplayCommand: AsyncParsableCommand, SocketCommand {
         try self.limit.validate("--limit")
     }
 
-    // The listener, and a few clients.
+    // There are the listener, and a few clients.
     var socketCount: Int { 5 }
 
     func run() async throws {

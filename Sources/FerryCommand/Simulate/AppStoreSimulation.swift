@@ -10,7 +10,7 @@ struct AppStoreSimulation {
     private let making: Task<Void, Never>
 
     /// - Parameters:
-    ///   - directory: where the root of the signatures is kept; nil for a new root.
+    ///   - directory: the directory that keeps the root of the signatures; nil for a new root.
     ///   - recorder: gets a line for each attempt.
     /// - Throws: ``CommandFailure`` with status 2 when an option cannot be used.
     static func start(
@@ -21,7 +21,7 @@ struct AppStoreSimulation {
         directory: String?,
         recorder: GatewayFileRecorder?
     ) async throws -> AppStoreSimulation {
-        // A seed of its own: a receiver takes what an earlier simulation sent for copies.
+        // Each simulation has a new seed. With an old one, a receiver would take its notifications for copies.
         let maker = try NotificationMaker(
             app: options.app,
             environment: options.environment,

@@ -112,7 +112,7 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
         }
     }
 
-    // Four listeners, and a few clients for each; the connections on which the App Store posts.
+    // There are four listeners with a few clients each, and the connections on which the App Store posts.
     var socketCount: Int { self.appStore.appStoreUrl == nil ? 12 : 32 }
 
     func run() async throws {

@@ -4,7 +4,7 @@ internal import FerryAppStoreTesting
 
 /// Options of the simulated App Store.
 struct SimulatedAppStoreOptions: ParsableArguments {
-    /// What goes wrong with a tenth of the posts or requests.
+    /// A fault of a tenth of the posts or requests.
     enum Fault: String, CaseIterable, ExpressibleByArgument {
         /// The connection is cut in the middle of a post.
         case cut
@@ -60,7 +60,7 @@ struct SimulatedAppStoreOptions: ParsableArguments {
 
     /// The number of the app.
     static let appAppleID: Int64 = 1_234_567_890
-    /// The fraction of cases that meet a fault.
+    /// The fraction of posts and requests that have a fault.
     private static let faultFraction = 0.1
     private static let fastest = 1_000_000.0
 
@@ -103,6 +103,6 @@ struct SimulatedAppStoreOptions: ParsableArguments {
         return options
     }
 
-    /// The fraction of requests to the API that meet a fault.
+    /// The fraction of requests to the API that have a fault.
     var apiFaults: Double { self.appStoreFault.contains(.api) ? Self.faultFraction : 0 }
 }

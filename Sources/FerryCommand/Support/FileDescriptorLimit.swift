@@ -10,7 +10,7 @@ protocol SocketCommand {
     var socketCount: Int { get }
 }
 
-/// A command that serves the connections of other programs, as many as come.
+/// A command that serves any number of connections of other programs.
 protocol ListeningCommand: SocketCommand {}
 
 /// A check that the system lets the process open enough files and sockets for a command.
@@ -61,7 +61,7 @@ enum FileDescriptorLimit {
     /// A round number that is large enough.
     private static func advice(_ count: Int) -> Int { max(1024, (count + 1023) / 512 * 512) }
 
-    /// Tests by opening, because the process may have inherited any number of descriptors.
+    /// Opens descriptors as a test, because the process may have inherited any number of them.
     private static func canOpen(_ count: Int) -> Bool {
         var opened: [Int32] = []
         opened.reserveCapacity(count)

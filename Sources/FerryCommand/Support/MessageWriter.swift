@@ -3,10 +3,9 @@ internal import FerryTerminal
 internal import NIOCore
 internal import NIOPosix
 
-/// Writes messages to standard error on a thread of its own. Servers and everything on an event loop write here.
+/// Writes messages to standard error on its own thread. Servers and all code on event loops write here.
 ///
-/// A standard error that nobody reads blocks its writer. A server that writes in the middle of its work would then answer
-/// nobody.
+/// If nobody reads standard error, a write blocks. A server that writes in the middle of its work would then stop.
 final class MessageWriter: Sendable {
     private struct State {
         var count = 0
@@ -14,7 +13,7 @@ final class MessageWriter: Sendable {
         var dropped = 0
     }
 
-    /// The messages that may wait, and the bytes that they may have together. Further ones are dropped and counted.
+    /// The largest number of waiting messages, and their largest size together. Further ones are dropped and counted.
     static let limit = 1000
     static let lengthLimit = 1 << 20
 
@@ -31,7 +30,7 @@ final class MessageWriter: Sendable {
         self.thread.start()
     }
 
-    /// Has a message written soon. Never waits.
+    /// Schedules a message to be written. Never waits.
     @Sendable func write(_ message: String) {
         let length = message.utf8.count
         let isTaken = self.state.withLock { state in
@@ -70,7 +69,7 @@ final class MessageWriter: Sendable {
 }
 
 extension ListeningCommand {
-    /// Runs a server. A standard error that nobody reads does not keep it from its end, although it says why it failed.
+    /// Runs a server, and writes why it failed. The process ends even if nobody reads standard error.
     func reportingFailure(of body: () async throws -> Void) async throws {
         do {
             try await body()

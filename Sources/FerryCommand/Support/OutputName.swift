@@ -2,8 +2,8 @@ internal import ArgumentParser
 
 /// The names of files that commands write.
 enum OutputName {
-    /// Checks that a name is not `-`, which elsewhere means a standard stream: a command whose standard output has other
-    /// lines would make a file of that name.
+    /// Checks that a name is not `-`, which elsewhere means a standard stream. A command whose standard output has
+    /// other lines would make a file with that name.
     ///
     /// - Parameter what: the option or argument, for the message.
     static func require(_ name: String?, _ what: String) throws {

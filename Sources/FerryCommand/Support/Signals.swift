@@ -14,7 +14,7 @@ final class Signals: @unchecked Sendable {
 
     private let sources: [any DispatchSourceSignal]
 
-    /// Returns once it listens. Until then a signal ends the process, so no signal is lost.
+    /// Begins to listen. Before the return a signal ends the process, so no signal is lost.
     ///
     /// - Parameter handler: called on a separate queue, with 1 at the first signal and 2 at the second.
     init(_ handler: @escaping @Sendable (Int) -> Void) {

@@ -42,7 +42,7 @@ struct UsageError {
         return "There is no option \(parts.first ?? "") here\(meant)"
     }
 
-    /// What an option with a value of this name takes.
+    /// The expected form of a value, by its name.
     private static let wanted = [
         "bundle": "The bundle ID of an app is wanted, such as com.example.app.",
         "bundle[:number]":
@@ -55,7 +55,7 @@ struct UsageError {
         "host:port": "A host and a port are wanted, such as localhost:2197, without https:// and path.",
         "date": "A date is wanted, such as 2020-03-31 or 2020-03-31T12:00:00Z, or UNIX seconds.",
     ]
-    /// Options that other programs have, and ours.
+    /// Options of other programs, each with ours.
     private static let unknownOptions = [
         "--http2": "Over HTTP/2 send with --backend http2.",
         "--binary": "Over the binary protocol send with --backend binary.",

@@ -65,7 +65,7 @@ struct LineInspector {
                 line = try self.parser.parse(bytes)
             } catch {
                 if self.goodCount == 0, self.badCount == 0, let form = OtherForm(bytes) {
-                    // One of its later lines may look like a good one: the last object of an array has no comma after it.
+                    // A later line may look like a good one, because the last object of an array has no comma after it.
                     self.endedBadly = true
                     throw LineFaults(messages: [form.sentence])
                 }

@@ -51,7 +51,7 @@ final class LineParser {
 
     private typealias Bytes = UnsafeBufferPointer<UInt8>
 
-    /// Lower numbers are seconds from now that were meant: 2001-09-09 was before push notifications.
+    /// The lowest expiration, 2001-09-09, long before push notifications. A lower number means seconds from now.
     private static let firstExpiration = 1_000_000_000
 
     /// The topic of lines without one.
@@ -103,7 +103,7 @@ final class LineParser {
                 self.read(member, next.value, line, into: &result, &faults)
             }
         } catch {
-            // The faults found so far are dropped: the line is not a JSON object.
+            // The earlier faults are dropped, because the line is not a JSON object.
             throw LineFaults(messages: ["not a line of JSON: \(error)"])
         }
         if seen & 1 << Member.token.rawValue == 0 { faults.add("there is no 'token'") }

@@ -1,14 +1,14 @@
 internal import FerryCore
 
-/// Notifications that do not stand in lines, as the first line shows it: an array, an object over several lines, objects with
-/// commas between them, or UTF-16.
+/// An input that does not have one notification in each line, as its first line shows: an array, an object over several
+/// lines, objects with commas between them, or UTF-16.
 enum OtherForm {
     case array
     case unfinishedObject
     case commas
     case utf16
 
-    /// Nil if the line is none of these.
+    /// Returns nil if the line shows no such form.
     init?(_ line: UnsafeBufferPointer<UInt8>) {
         let first = line.first { $0 > 0x20 }
         if Self.isUTF16(line) {
@@ -38,7 +38,7 @@ enum OtherForm {
 
     private static let rule = "each notification is one object on one line"
 
-    /// Whether the text begins in UTF-16: with its byte order mark, or with a bracket whose other byte is zero.
+    /// Whether the text begins in UTF-16, with a byte order mark or with a bracket beside a zero byte.
     private static func isUTF16(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
         guard line.count >= 2 else { return false }
         let bracket = UInt8(ascii: "{")

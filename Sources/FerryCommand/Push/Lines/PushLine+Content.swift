@@ -9,8 +9,7 @@ extension PushLine {
     /// hand the whole payload to the app.
     var showsNothing: Bool { !self.mayHaveContent && self.needsContent && !self.hasContent }
 
-    /// Whether one of the names stands in quotes anywhere in the payload. It does in nearly every payload, so few need
-    /// the slower search.
+    /// Whether one of the names is in quotes anywhere in the payload. Few payloads need the slower search.
     private var mayHaveContent: Bool { self.payload.holds("\"aps\"") || self.payload.holds("\"mdm\"") }
 
     private var needsContent: Bool {
@@ -21,7 +20,7 @@ extension PushLine {
         }
     }
 
-    /// Whether a member has one of the names, also one that is written with escapes.
+    /// Whether a member has one of the names, even if it is written with escapes.
     private var hasContent: Bool {
         var members = JSONMembers(self.payload)
         while let member = try? members.next() {
@@ -32,7 +31,7 @@ extension PushLine {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// Whether a name in quotes stands anywhere in the bytes.
+    /// Whether a name in quotes is anywhere in the bytes.
     fileprivate func holds(_ quoted: StaticString) -> Bool {
         var rest = UnsafeRawBufferPointer(self)
         while rest.count >= quoted.utf8CodeUnitCount, let base = rest.baseAddress,

@@ -13,7 +13,7 @@ struct UnknownMember: Equatable {
 
     init(_ name: String) {
         self.quoted = name.debugDescription
-        // Such as "apns-push-type": the name of the header.
+        // The name may be that of the header, such as "apns-push-type".
         let plain = name.hasPrefix(Self.headerPrefix) ? String(name.dropFirst(Self.headerPrefix.count)) : name
         let known = LineParser.Member.allCases.map { "\($0.name)" }
         let other = Self.others[plain.lowercased().filter(\.isLetter)]
@@ -22,7 +22,7 @@ struct UnknownMember: Equatable {
     }
 
     private static let headerPrefix = "apns-"
-    /// Members of other providers' interfaces, in small letters only, and ours.
+    /// Members of other providers' interfaces in lower case, each with ours.
     private static let others = [
         "ttl": "expiration, in seconds since 1970", "expiry": "expiration", "expires": "expiration",
         "devicetoken": "token", "device": "token", "to": "token",

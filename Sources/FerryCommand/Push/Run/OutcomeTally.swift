@@ -74,7 +74,7 @@ final class OutcomeTally: OutcomeSink {
         return TextTable(rows: rows, alignment: [.right, .left]).description
     }
 
-    /// - Parameter count: how many notifications ended like this.
+    /// - Parameter count: the number of notifications with this outcome.
     private func explanation(_ outcome: Outcome, count: Int) -> String? {
         switch outcome {
         case .rejected(let rejection) where count > 1 && rejection.details != nil:

@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// One run of `ferry push`: from the first line to the last outcome.
 struct PushRun {
-    /// How many events of the provider may wait to be looked at. Only contradictions and errors matter.
+    /// The largest number of the provider's events that wait to be read. Only contradictions and errors matter.
     private static let eventLimit = 65_536
 
     var backend: PushBackend
@@ -141,7 +141,7 @@ struct PushRun {
         }
     }
 
-    /// Names the other use of the events file, if there is one.
+    /// Names the other use of the events file; nil if the file has no other.
     private func otherUser(of events: String) -> String? {
         let isStandardOutput = events == EventsFile.standardOutput
         let file = isStandardOutput ? FileIdentity(descriptor: STDOUT_FILENO) : FileIdentity(path: events)

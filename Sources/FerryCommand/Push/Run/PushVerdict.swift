@@ -21,7 +21,7 @@ struct PushVerdict {
     /// Whether no notification had an answer, because the peer closed every connection.
     var isWithoutAnswer = false
 
-    /// The gravest status of all findings: the highest number.
+    /// The most severe status of all findings, which is the highest number.
     var status: ExitStatus {
         let own: ExitStatus = self.summary.isAllAccepted ? .success : .notAllAccepted
         return self.findings.map(\.status).reduce(own, max)

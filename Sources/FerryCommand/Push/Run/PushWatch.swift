@@ -4,7 +4,7 @@ internal import FerryHTTP2
 
 /// Follows the events of a provider. Safe from any thread.
 final class PushWatch: Sendable {
-    /// How long people wait for the first connection without a word. The attempts go on for half a minute by default.
+    /// How long people wait for the first connection without a message. By default the attempts go on for 30 s.
     private static let patience: Duration = .seconds(1)
 
     private let begin = ContinuousClock.now
@@ -108,7 +108,7 @@ final class PushWatch: Sendable {
         case .migration(.down), .migration(.up), .migration(.waiting):
             self.warn("ferry: \(event)")
         case .migration(.gone):
-            // The rejection that told it was said.
+            // The rejection behind this error was reported already.
             break
         case .migration(let event):
             self.say?("\(event)")

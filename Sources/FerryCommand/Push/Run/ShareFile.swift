@@ -25,7 +25,7 @@ struct ShareFile: Sendable {
     }
 
     private static func read(_ file: OptionFile) throws(Fault) -> Double {
-        // To open a pipe again could wait for ever. What does not exist is told by the read.
+        // A second opening of a pipe could wait for ever. The read reports a missing file.
         guard FileIdentity(path: file.path)?.isRegular != false else {
             throw Fault(sentence: "\(file.name) is no regular file, which can be read again when it changes.")
         }
@@ -36,7 +36,7 @@ struct ShareFile: Sendable {
             throw Fault(sentence: error.description)
         }
         let words = String(decoding: bytes.prefix(64), as: UTF8.self).split(whereSeparator: \.isWhitespace)
-        // `Double` would take hexadecimal numbers and "nan", too.
+        // `Double` would also accept hexadecimal numbers and "nan".
         guard bytes.count <= 64, words.count == 1, let word = words.first,
             word.utf8.allSatisfy({ 0x30...0x39 ~= $0 || $0 == UInt8(ascii: ".") }),
             let share = Double(word), (0...100).contains(share)
@@ -44,7 +44,7 @@ struct ShareFile: Sendable {
         return share
     }
 
-    /// Reads the file again and again, and changes the share of `provider` when it changes. Ends when the task is cancelled.
+    /// Reads the file repeatedly, and passes a new share to `provider`. Ends when the task is cancelled.
     mutating func follow(_ provider: MigratingProvider, say: @Sendable (String) -> Void) async {
         var last: String?
         while (try? await Task.sleep(for: Self.interval)) != nil {
