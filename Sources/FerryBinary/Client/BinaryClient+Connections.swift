@@ -15,7 +15,7 @@ extension BinaryClient {
     /// Dials for the lanes with work, as fast as dialling is allowed.
     mutating func connectIfNeeded(now: Moment) {
         for lane in self.lanes where lane.connection.isFinishing && !lane.queue.isEmpty {
-            // The connection was half-closed because it was idle, and there is work again.
+            // The connection was half-closed because it was idle. Now there is work again.
             self.hangUp(lane, now: now)
         }
         for lane in self.lanes where lane.connection.mayBeDialled(now: now.monotonic) {
@@ -44,14 +44,14 @@ extension BinaryClient {
 
     /// Half-closes the connection of a lane. The peer may still send an error response.
     ///
-    /// - Parameter unproved: why its presumed outcomes could not be proved.
+    /// - Parameter unproved: the reason why its presumed outcomes could not be proved.
     mutating func finish(_ lane: Lane, unproved: Unproved.Cause, now: Moment) {
         self.leaveUnproved(lane, unproved)
         let deadline = now.monotonic + max(Self.lingerLimit, self.delay.settleTime)
         self.act(.finish(lane.connection.finish(until: deadline)))
     }
 
-    /// Closes the connection at once: the peer discards further bytes anyway.
+    /// Closes the connection at once, because the peer discards further bytes anyway.
     mutating func hangUp(_ lane: Lane, _ ending: Ending = .failure(.none), now: Moment) {
         guard let id = lane.connection.establishedID else { return }
         self.act(.close(id))
@@ -98,13 +98,13 @@ extension BinaryClient {
         }
     }
 
-    /// Whether the queue is given up because of the error of a lane's connection, and without a retry. Not while there is
-    /// another connection, or an attempt: then one server behind the name may be the only bad one.
+    /// Whether the error of a lane's connection gives up the queue without a retry. It does not while there is another
+    /// connection or an attempt, because only one of several servers behind the name may be bad.
     func isFinal(_ error: ProviderError, of failed: Lane) -> Bool {
         self.lanes.allSatisfy { $0.failures.isFinal(error) && ($0 === failed || $0.connection.id == nil) }
     }
 
-    /// Gives up the queue because of an error that no retry can mend.
+    /// Gives up the queue because of an error that no retry can cure.
     mutating func giveUp(_ lane: Lane, _ error: ProviderError, now: Moment) {
         self.report(.error(error))
         for lane in self.lanes {
@@ -115,8 +115,8 @@ extension BinaryClient {
         lane.connection.wait(until: now.monotonic + lane.refused(using: &self.jitter))
     }
 
-    /// Gives up a connection on which the peer showed that it took nothing. With `isFinal` its notifications and the queue
-    /// are given up, too; otherwise its notifications go out again.
+    /// Gives up a connection whose peer showed that it took no notification. With `isFinal` its notifications and the
+    /// queue are given up, too. Otherwise its notifications are sent again.
     mutating func tookNothing(_ lane: Lane, _ error: ProviderError, isFinal: Bool, now: Moment) {
         // Silence may have settled some of them. Those were not delivered either.
         let written = lane.connection.takeAll()

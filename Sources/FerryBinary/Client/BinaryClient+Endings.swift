@@ -2,7 +2,7 @@ package import FerryCore
 package import FerryMachine
 internal import NIOCore
 
-/// The ends of connections, and the decision when nothing says how far the peer had read.
+/// The ends of connections, and the decision when it is unknown how far the peer had read.
 extension BinaryClient {
     /// Notes that a connection ended or was not made. First give ``received(_:_:handed:now:)`` all bytes that came on
     /// it.
@@ -56,7 +56,7 @@ extension BinaryClient {
         self.closed(lane, ending, now: now)
     }
 
-    /// Decides about the unsettled notifications of a connection that says nothing more.
+    /// Decides about the unsettled notifications of a connection on which no further response can come.
     ///
     /// | the connection ended with | its notifications | `.resend` | `.report` |
     /// |---|---|---|---|
@@ -85,7 +85,7 @@ extension BinaryClient {
         case .search: self.searchProbePermission.notAnswered(now: now.monotonic, using: &self.jitter)
         case nil: break
         }
-        // A peer that ends connections before it answers a probe would otherwise be sent them for ever.
+        // Otherwise a peer that ends connections before it answers a probe would get these notifications for ever.
         var unprovedTo: UInt64?
         switch cause {
         case .wordless, .noCulprit:
@@ -103,7 +103,7 @@ extension BinaryClient {
         case .culprit(let status):
             if self.suspect(remains, status, on: lane, now: now) { return .step }
         case .violation where remains.isBehindLastProbe, .wordless where remains.isBehindLastProbe:
-            // The caller asked for proof. Another copy without a probe behind it could be accepted by silence.
+            // The caller asked for proof. Silence could accept another copy if no probe follows it.
             self.settle(remains.mayHaveLeft, as: .uncertain(.positionUnknown))
         case .unseen:
             lane.endSearch()
@@ -111,7 +111,7 @@ extension BinaryClient {
         case _ where remains.onWire == 0:
             break
         case .violation, .noCulprit:
-            // Without a name, only the outcomes so far tell the progress.
+            // Without a name, only the outcomes so far show the progress.
             self.narrowWindow(lane, now: now)
             self.repeatOrReport(remains.mayHaveLeft, on: lane)
         case .wordless:

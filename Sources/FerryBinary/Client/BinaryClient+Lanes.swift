@@ -31,7 +31,7 @@ extension BinaryClient {
         return switch lane.connection.state {
         case .idle: lane.failures.hasFailed
         case .dialling: lane.failures.hasFailed
-        // After a failure, or because the client may not dial now.
+        // The lane waits after a failure, or because the client may not dial now.
         case .waiting: true
         case .open(let open):
             !open.isWritable || lane.window.size.map { $0 <= lane.connection.cache.unsettledCount } ?? false

@@ -2,7 +2,7 @@ internal import DequeModule
 package import FerryCore
 package import FerryMachine
 
-/// What a migration between two protocols asks of the client.
+/// The client's part in a migration between two protocols.
 extension BinaryClient {
     package var hasUsableConnection: Bool {
         self.lanes.contains { lane in
@@ -11,9 +11,9 @@ extension BinaryClient {
         }
     }
 
-    /// Returns whether the binary protocol can carry the notification: its payload is short enough, and its topic is one of
-    /// the certificate's, because the protocol names none. It names no push type either, so what Apple added for HTTP/2 alone
-    /// cannot be told from an alert.
+    /// Returns whether the binary protocol can carry the notification. Its payload must be short enough, and its topic
+    /// must be one of the certificate's, because the protocol has no topic. It has no push type either, so types that
+    /// Apple added for HTTP/2 alone would look like alerts.
     package func takes(_ run: BatchRun, at index: Int) -> Bool { self.takes(run.entries[index], run, at: index) }
 
     package func refusal(of run: BatchRun, at index: Int) -> Rejection? {
@@ -52,10 +52,10 @@ extension BinaryClient {
         return run.withTopic(at: index) { topic in topics.contains { $0.elementsEqual(topic) } }
     }
 
-    /// The push types that the binary protocol delivered, a bit for each ``PushType/code``; bit 0: none is named. A topic with a
-    /// suffix, as voip and complication have it, needs a certificate with that topic.
+    /// The push types that the binary protocol delivered, one bit for each ``PushType/code``; bit 0 is for no push
+    /// type. A topic with a suffix, as for voip and complication, needs a certificate with that topic.
     ///
-    /// Bits and no set, because each notification is looked up.
+    /// The value is bits and not a set, because each notification is looked up.
     private static let pushTypes: UInt16 = [PushType.alert, .background, .voip, .complication, .fileprovider, .mdm]
         .reduce(1) { $0 | 1 << UInt16($1.code) }
 

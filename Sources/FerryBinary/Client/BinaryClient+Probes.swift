@@ -2,12 +2,12 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// Probes: when the client writes one, and what it does with an answer or without one.
+/// The probes: when the client writes one, and its reaction to an answer or to a missing answer.
 extension BinaryClient {
-    /// Whether a probe can be answered now: command 0 has no identifiers, and some peers do not answer.
+    /// Whether a probe can be answered now. Command 0 has no identifiers, and some peers do not answer.
     var canProbe: Bool { self.probePermission.isGiven && self.options.command != .simple }
 
-    /// Whether the lane should probe now, because it can do nothing else.
+    /// Whether the lane should probe now, because it has no other work.
     func wantsProbe(_ lane: Lane, now: Moment) -> Bool {
         guard self.canProbe, let open = lane.connection.open else { return false }
         let unsettledCount = lane.connection.cache.unsettledCount
@@ -32,7 +32,7 @@ extension BinaryClient {
         }
     }
 
-    /// Whether a probe follows when the connection carried nothing for a settle time, even without acknowledgements.
+    /// Whether a probe follows when the connection was idle for a settle time, even without acknowledgements.
     func probesAfterRest(_ lane: Lane) -> Bool {
         // In a search, silence counts only when the peer's system has acknowledged everything.
         if self.provesWindow(lane) { return false }
@@ -61,7 +61,7 @@ extension BinaryClient {
         }
     }
 
-    /// Settles everything before the probe as accepted: the peer judges in order, so its answer proves that.
+    /// Settles everything before the probe as accepted. The peer judges in order, so its answer proves that.
     mutating func answered(_ probe: Probe, on lane: Lane, now: Moment) {
         self.probePermission.answered()
         if probe.purpose == .search { self.searchProbePermission.answered() }

@@ -4,11 +4,11 @@ package import NIOCore
 
 /// The responses of the peer.
 extension BinaryClient {
-    /// How many responses of a connection may confirm nothing, beyond one for each notification. A peer could otherwise
-    /// send such responses for ever, and silence would settle nothing.
+    /// The number of responses that may confirm nothing, beyond one for each notification. Otherwise a peer could send
+    /// such responses for ever, and silence would settle nothing.
     static let idleResponseLimit = 1000
 
-    /// Takes bytes of a connection, split anywhere.
+    /// Takes bytes of a connection, which may be split anywhere.
     ///
     /// - Parameter handed: the number of bytes that the system took of the stream below TLS so far.
     package mutating func received(_ id: ConnectionID, _ bytes: ByteBuffer, handed: UInt64, now: Moment) {
@@ -119,7 +119,7 @@ extension BinaryClient {
         return []
     }
 
-    /// Settles the notification that the peer named. If it is to be sent again instead, returns it.
+    /// Settles the notification that the peer named, or returns it if it must be sent again.
     private mutating func reject(_ sequence: UInt64, _ status: BinaryStatus, on lane: Lane) -> BatchRun? {
         let cachedFrom = lane.connection.cache.cachedFrom
         let isCached = sequence >= cachedFrom

@@ -4,11 +4,11 @@ internal import NIOCore
 
 /// The search for a notification that the peer refuses without naming it.
 extension BinaryClient {
-    /// How often a notification is sent again after its outcome because of errors without a name. A gateway may judge
-    /// only at the end of the stream: without the bound it would get all notifications again for ever.
+    /// How often a notification is sent again after its outcome because of errors without a name. Without the bound, a
+    /// gateway that judges only at the end of the stream would get all notifications for ever.
     static let suspicionLimit: UInt8 = 3
 
-    /// Rejects the only notification that was ever on the connection. The identifier in the response does not matter.
+    /// Rejects the only notification that the connection ever had. The identifier in the response does not matter.
     mutating func blame(_ remains: BinaryConnection.Remains, _ status: BinaryStatus, on lane: Lane, now: Moment) {
         guard !remains.mayHaveLeft.isEmpty || remains.presumedCount > 0 else { return }
         lane.connection.proved()
@@ -26,7 +26,7 @@ extension BinaryClient {
         if self.mayProveWindows(lane) { lane.foundCulprit() } else { lane.endSearch() }
     }
 
-    /// Handles a refusal without a name: the refused notification is on the wire or among those presumed accepted.
+    /// Handles a refusal without a name. The refused notification is on the wire or among those presumed accepted.
     ///
     /// - Returns: whether a search continues.
     mutating func suspect(
@@ -82,7 +82,7 @@ extension BinaryClient {
         }
         let presumedCount = remains.presumedCount - repairs.reduce(0) { $0 + $1.run.count }
         if presumedCount > 0 {
-            // One outcome is wrong. Nothing says which one, nor how many notifications were discarded after it.
+            // One outcome is wrong. It is unknown which one, and how many notifications were discarded after it.
             unrepaired += lane.connection.takePresumed(cached: false)
             self.outcomes.contradict(
                 count: 1,
@@ -102,20 +102,20 @@ extension BinaryClient {
         return self.canProbe && self.searchProbePermission.isGiven
     }
 
-    /// Whether a probe follows the present window of the lane's search. It does not if its connection has presumed
-    /// notifications: without an answer nobody would listen to their errors any more.
+    /// Whether a probe follows the present window of the lane's search. It does not if the connection has presumed
+    /// notifications, because without an answer their errors would no longer be heard.
     func provesWindow(_ lane: Lane) -> Bool {
         self.mayProveWindows(lane) && lane.connection.open != nil && lane.connection.presumedCount == 0
             && lane.connection.silence.showsAcknowledgements
     }
 
-    /// Whether all that may be written of a window is written.
+    /// Whether the whole window is written.
     func isWindowWritten(_ lane: Lane) -> Bool {
         lane.connection.cache.unsettledCount > 0 && (lane.queue.isEmpty || self.room(lane) == 0)
     }
 
-    /// Notes that probes proved all notifications accepted among which an error response had found a culprit. So the
-    /// peer does not answer probes in order, and some of these were discarded.
+    /// Notes that probes proved all suspects accepted, although an error response had shown a culprit among them. So
+    /// the peer does not answer probes in order, and has discarded some of these.
     mutating func culpritVanished(among count: Int, now: Moment) {
         self.searchProbePermission.notAnswered(now: now.monotonic, using: &self.jitter)
         let rejection = Self.rejection(.unknown, .inferred)
@@ -124,8 +124,8 @@ extension BinaryClient {
 
     private mutating func repeatSuspects(_ suspects: [NotificationCache.Written], on lane: Lane) {
         let clearedTo = lane.connection.cache.clearedTo
-        // The last window held one notification and was not silent; those before it were. The notification goes first,
-        // so that it is alone on its connection and an error there proves its guilt.
+        // Only the last window was not silent, and it held one notification. That one goes first, so it is alone on its
+        // connection, and an error there proves its guilt.
         guard let last = suspects.last, last.run.count == 1, last.first >= clearedTo,
             let before = suspects.dropLast().last, before.end <= clearedTo
         else { return self.repeatOrReport(suspects, on: lane) }
@@ -133,7 +133,7 @@ extension BinaryClient {
         self.repeatOrReport([last], on: lane, aheadOfAll: true)
     }
 
-    /// Handles a connection that ended without a reason. After the third in a row without progress a search begins.
+    /// Handles a connection that ended without a reason. After three in a row without progress a search begins.
     ///
     /// - Returns: whether a search continues.
     mutating func closedWithoutWord(_ remains: BinaryConnection.Remains, on lane: Lane) -> Bool {

@@ -45,8 +45,8 @@ extension BinaryClient {
         }
     }
 
-    /// Notes that queued notifications left the lane. Those that may have arrived are suspects, if there is a search: it would
-    /// wait for them.
+    /// Notes that queued notifications left the lane. During a search, those that may have arrived are suspects, and
+    /// the search would wait for them.
     mutating func suspectsLeft(_ lane: Lane, _ runs: [BatchRun], now: Moment) {
         guard lane.search != nil else { return }
         let count = runs.reduce(0) { sum, run in
@@ -55,9 +55,9 @@ extension BinaryClient {
         if count > 0 { self.narrowSearch(lane, settled: count, now: now) }
     }
 
-    /// Bounds the notifications in flight by how many are accepted before the peer ends a connection.
+    /// Bounds the notifications in flight by the number that is accepted before the peer ends a connection.
     ///
-    /// - Parameter progress: how many were accepted this time; nil: as far as their outcomes tell.
+    /// - Parameter progress: the number accepted this time; nil if only the outcomes show it.
     mutating func narrowWindow(_ lane: Lane, progress: Int? = nil, now: Moment) {
         lane.narrowWindow(
             progress: progress,
@@ -91,8 +91,7 @@ extension BinaryClient {
         self.outcomes.hasRequeued = true
         var count = 0
         var repairs = 0
-        // Each run goes to the very front, so the last one goes first. Otherwise the order of the runs would be
-        // reversed.
+        // Each run is put at the front, so the last one comes first. Otherwise their order would be reversed.
         for var run in runs.reversed() {
             if run.entries[0].marks.isSettled { repairs += run.count } else { count += run.count }
             run.isCopy = true
@@ -129,7 +128,7 @@ extension BinaryClient {
         }
     }
 
-    /// Settles the notifications that have lost their bytes: as `clean`, or as `uncertain` if an earlier copy may have
+    /// Settles the notifications that have lost their bytes as `clean`, or as `uncertain` if an earlier copy may have
     /// arrived. Returns the others.
     mutating func endEvicted(_ written: [NotificationCache.Written], on lane: Lane, as clean: Outcome) -> [BatchRun] {
         let cachedFrom = lane.connection.cache.cachedFrom

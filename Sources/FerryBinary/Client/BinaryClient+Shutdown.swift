@@ -11,7 +11,7 @@ extension BinaryClient {
         self.settleDown(now: now)
     }
 
-    /// Gives an outcome to everything that has none, and closes every connection.
+    /// Gives an outcome to every notification without one, and closes every connection.
     ///
     /// - Parameter handed: for each connection, the number of bytes that the system took of the stream below TLS.
     package mutating func abandon(
@@ -51,7 +51,7 @@ extension BinaryClient {
         if self.isShuttingDown { self.settleDown(now: now) }
     }
 
-    /// During a shutdown: finishes settled connections, unless they are to be proved.
+    /// During a shutdown, finishes settled connections that need no proof.
     mutating func settleDown(now: Moment) {
         for lane in self.lanes where lane.queue.isEmpty {
             if let id = lane.connection.stopDialling() { self.act(.close(id)) }
@@ -100,9 +100,9 @@ extension BinaryClient {
         open.activeAt + max(Self.lingerLimit, self.delay.settleTime)
     }
 
-    /// Settles by the silence so far, because the proof for the shutdown cannot be had.
+    /// Settles by the silence so far, because the shutdown cannot get its proof.
     ///
-    /// Otherwise a peer that ends connections before it answers a probe would be sent the last notifications for ever.
+    /// Otherwise a peer that ends connections before it answers a probe would get the last notifications for ever.
     mutating func presumeUnproved(_ lane: Lane, _ cause: Unproved.Cause, now: Moment) {
         self.presumeEarned(lane, now: now)
         self.leaveUnproved(lane, cause)
@@ -114,15 +114,14 @@ extension BinaryClient {
         self.presume(before: end, on: lane, now: now)
     }
 
-    /// The end of the notifications for which the silence so far is long enough, where the caller asked for a probe alone:
-    /// silence settles none of them.
+    /// The end of the notifications for which the silence so far is long enough, if the caller accepts only a probe.
+    /// Silence does not settle these.
     func unprovedTo(_ lane: Lane) -> UInt64? {
         guard case .probe = self.stage.proof else { return nil }
         return self.silentTo(lane)
     }
 
-    /// The end of the notifications for which the silence so far is long enough. Nil without visible acknowledgements:
-    /// then it never is.
+    /// The end of the notifications for which the silence so far is long enough; nil without visible acknowledgements.
     private func silentTo(_ lane: Lane) -> UInt64? {
         guard lane.connection.silence.showsAcknowledgements else { return nil }
         let probe = lane.connection.probe.flatMap { $0.purpose == .end ? $0.sequence : nil }

@@ -33,12 +33,12 @@ extension BinaryClient {
         case .room, nil: break
         }
         if self.provesWindow(lane) { return false }
-        // During a search without probes silence must settle: without outcomes the search would not end.
+        // During a search without probes silence must settle. Without outcomes the search would not end.
         if self.isProving { return lane.search != nil }
         return self.options.finality == .silence || !self.canProbe
     }
 
-    /// How long a window of the lane's search must be silent; nil when no window waits for silence.
+    /// How long a window of the lane's search must be silent; nil if no window waits for silence.
     func quietTime(_ lane: Lane) -> TimeAmount? {
         guard let search = lane.search else { return nil }
         if self.provesWindow(lane) { return self.isWindowWritten(lane) ? self.delay.probeQuietTime : nil }
@@ -53,7 +53,7 @@ extension BinaryClient {
         self.accepted(settled, isProved: false, on: lane, now: now)
     }
 
-    /// Gives up a connection without acknowledgements for too long: the peer will not say how far it has read.
+    /// Gives up a connection that had no acknowledgement for too long. How far the peer has read stays unknown.
     private mutating func stalled(_ lane: Lane, _ sample: TransportSample, now: Moment) {
         let seconds = Silence.stallLimit.nanoseconds / 1_000_000_000
         let message =

@@ -4,12 +4,12 @@ package import NIOCore
 
 /// The deadlines, and the actions that are due at them.
 extension BinaryClient {
-    /// When ``tick(now:)`` is due; nil when never.
+    /// When ``tick(now:)`` is due; nil for never.
     package var nextDeadline: NIODeadline? {
         self.lanes.reduce(nil) { Self.earlier(Self.earlier($0, self.deadline(of: $1)), self.lateAt($1)) }
     }
 
-    /// When the oldest queued notification of a lane reaches its deadline; nil when never.
+    /// When the oldest queued notification of a lane reaches its deadline; nil for never.
     private func lateAt(_ lane: Lane) -> NIODeadline? {
         guard let deadline, let first = lane.queue.first else { return nil }
         return first.submitted + deadline
@@ -58,7 +58,7 @@ extension BinaryClient {
         }
     }
 
-    /// When an open connection without unsettled notifications has been idle for too long; nil when never.
+    /// When an open connection without unsettled notifications has been idle for too long; nil for never.
     private func idleDeadline(_ lane: Lane, _ open: BinaryConnection.Open) -> NIODeadline? {
         guard let idleTimeout, lane.queue.isEmpty, lane.connection.cache.unsettledCount == 0 else { return nil }
         return open.activeAt + idleTimeout
@@ -69,7 +69,7 @@ extension BinaryClient {
         return lane.connection.silence.nextLook(for: min(self.quietTime(lane) ?? settleTime, settleTime))
     }
 
-    /// Does everything that is due.
+    /// Carries out due work.
     package mutating func tick(now: Moment) {
         self.learnDelay(now: now.monotonic)
         self.probePermission.tick(now: now.monotonic)

@@ -2,8 +2,8 @@ package import FerryCore
 package import FerryMachine
 internal import NIOCore
 
-/// A client of the binary protocol, without I/O. Input: notifications, bytes, events and time; output: bytes, steps,
-/// outcomes and events.
+/// A client of the binary protocol, without I/O. Notifications, bytes, events and time go in. Bytes, steps, outcomes
+/// and events come out.
 ///
 /// The life of a notification:
 ///
@@ -19,7 +19,7 @@ internal import NIOCore
 ///
 /// `Docs/how-it-works/semantics.md`, "binary client", describes the behaviour.
 package struct BinaryClient: ProviderMachine, ~Copyable {
-    /// Six TLS records.
+    /// The length of six TLS records.
     package static let chunk = 96 << 10
 
     package static func chunk(of id: ConnectionID) -> Int { self.chunk }
@@ -34,10 +34,10 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
         case running
         /// Nothing more is submitted.
         ///
-        /// - Parameter proof: how the client finds out the outcome of the last notifications.
+        /// - Parameter proof: how the client learns the outcome of the last notifications.
         case shuttingDown(Proof)
 
-        /// Nil before a shutdown.
+        /// The proof that the shutdown wants; nil before a shutdown.
         var proof: Proof? { if case .shuttingDown(let proof) = self { proof } else { nil } }
     }
 
@@ -63,22 +63,22 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     let options: BinaryOptions
     let idleTimeout: TimeAmount?
     let deadline: TimeAmount?
-    /// The topics of the client's certificate; nil: any topic, because nobody knows the certificate's.
+    /// The topics of the client's certificate; nil for any topic, because the certificate's are unknown.
     ///
-    /// Bytes and no strings, because the topic of each notification is compared.
+    /// The topics are bytes and not strings, because the topic of each notification is compared.
     let topics: [[UInt8]]?
     let lanes: [Lane]
     package var outcomes = OutcomeLog()
-    /// What this client knows of ``knownDelay``, which other threads may change.
+    /// This client's copy of ``knownDelay``, which other threads may change.
     private(set) var delay: ErrorDelay
     private let knownDelay: KnownErrorDelay
-    /// The option `cacheLength`, as adjusted since.
+    /// The option `cacheLength` with its later adjustments.
     var cacheLength: Int
     var probePermission = ProbePermission(pause: Self.probePause)
     /// The same for the probes of searches.
     var searchProbePermission = ProbePermission(pause: Self.probePause)
     var stage = Stage.running
-    /// Whether outcomes wait for their reader. If so, nothing more may be written.
+    /// Whether outcomes wait for their reader. If so, no further notification may be written.
     package var isPaused = false
     /// Whether the program wants `transmitted` events. They cost an allocation for each flush.
     package var reportsTransmitted = false
@@ -91,8 +91,8 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     private var order = SubmissionOrder()
 
     /// - Parameters:
-    ///   - topics: the topics of the client's certificate; nil: they are not known.
-    ///   - shared: what it shares with the clients of a provider's other event loops.
+    ///   - topics: the topics of the client's certificate; nil if they are unknown.
+    ///   - shared: the state that the clients of all event loops of a provider share.
     ///   - seed: the seed of the jitter between failed connections.
     package init(
         options: BinaryOptions,
@@ -118,7 +118,7 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
         self.lanes = (0..<max(options.maxConnections, 1)).map { _ in Lane(failures: failures) }
     }
 
-    /// What the clients of a provider's event loops share: the limit of new connections, and how late the gateway answers.
+    /// The state that the clients of all event loops share: the limit of new connections, and the delay of answers.
     package struct Shared: Sendable {
         let dials = DialRegister()
         let delay: KnownErrorDelay
@@ -135,7 +135,7 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
         self.delay = self.knownDelay.update(now: now, change)
     }
 
-    /// Takes over what another client has noted. Called before silence settles anything.
+    /// Takes the delay that another client has noted. Called before silence settles anything.
     mutating func learnDelay(now: NIODeadline) {
         self.delay = self.knownDelay.changed(since: self.delay) ?? self.delay
         self.delay.decay(now: now)
@@ -195,7 +195,7 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
         self.isIncomplete = true
         var run = run
         if run.order == 0 { run.order = self.order.next(now: now) }
-        // A run that comes with an order may have waited elsewhere, and be older than what is queued.
+        // A run that has an order may have waited elsewhere, and be older than the queued ones.
         self.distribute(run)
         self.connectIfNeeded(now: now)
     }

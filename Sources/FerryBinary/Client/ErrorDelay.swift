@@ -4,22 +4,21 @@ internal import Synchronization
 
 /// The delay of error responses, and the settle time that follows from it.
 package struct ErrorDelay {
-    /// The settle time is never raised beyond this.
+    /// The largest settle time.
     static let settleTimeCap: TimeAmount = .seconds(10)
     /// The shortest wait for silence after a suspect notification.
     static let quietFloor: TimeAmount = .milliseconds(50)
-    /// Settled notifications are kept at least this long, if there is room.
+    /// The shortest time for which settled notifications are kept, if there is room.
     static let memoryFloor: TimeAmount = .seconds(10)
     static let halfLife: TimeAmount = .hours(1)
 
     let settleTimeFloor: TimeAmount
     /// The longest time from the write of a notification to the error response that refused it.
     private(set) var longest: TimeAmount = .zero
-    /// The longest possible delay of a response without a name: the age of the oldest notification that it may be
-    /// about.
+    /// The longest possible delay of a response without a name: the age of the oldest notification that may be meant.
     private var suspected: TimeAmount = .zero
     private var seenAt: NIODeadline?
-    /// The number of notes so far, of all clients that share the delay.
+    /// The number of changes so far by all clients that share the delay.
     fileprivate var version = 0
 
     package init(settleTime: Duration) {
@@ -36,8 +35,8 @@ package struct ErrorDelay {
         min(max(Self.quietFloor, .nanoseconds(self.longest.nanoseconds * 4)), Self.settleTimeCap)
     }
 
-    /// The silence about a window of suspects before its probe. Until a delay is measured it is a whole settle time: a
-    /// gateway may answer a probe at once and refuse tokens later.
+    /// The silence about a window of suspects before its probe. Until a delay is measured it is a whole settle time,
+    /// because a gateway may answer a probe at once and refuse tokens later.
     var probeQuietTime: TimeAmount { self.longest > .zero ? min(self.quietTime, self.settleTime) : self.settleTime }
 
     /// How long settled notifications are remembered.
@@ -69,7 +68,7 @@ package struct ErrorDelay {
         self.seenAt = now
     }
 
-    /// Bounds a delay: above the cap a longer delay has no effect, and four times the delay must not overflow.
+    /// Bounds a delay. Above the cap a longer delay has no effect, and four times the delay must not overflow.
     private static func bounded(_ delay: TimeAmount) -> TimeAmount { min(max(delay, .zero), .hours(1)) }
 
     /// Halves the longest delay for every hour without a longer one.
@@ -82,10 +81,10 @@ package struct ErrorDelay {
     }
 }
 
-/// The delay of a gateway's error responses, as all clients of a provider know it.
+/// The delay of a gateway's error responses, which all clients of a provider share. Any thread may use it.
 ///
-/// One event loop may see a late response while another counts silence as acceptance: without this they would settle
-/// too early there. Any thread.
+/// One event loop may see a late response while another counts silence as acceptance. Without the shared delay, the
+/// other would settle too early.
 final class KnownErrorDelay: Sendable {
     private let delay: Locked<ErrorDelay>
     private let version = Atomic(0)
@@ -107,7 +106,7 @@ final class KnownErrorDelay: Sendable {
         }
     }
 
-    /// Returns the delay if it is newer than `known`. Costs one atomic read if it is not.
+    /// Returns the delay if it is newer than `known`. If it is not, the call costs one atomic read.
     func changed(since known: ErrorDelay) -> ErrorDelay? {
         self.version.load(ordering: .acquiring) == known.version ? nil : self.current
     }

@@ -4,8 +4,8 @@ internal import NIOCore
 ///
 /// Suspects are sent again in windows. After a window has been silent for the quiet time, a probe proves it, and the
 /// next one follows on a new connection. A failed connection halves the window. So does a proved window that was a part
-/// of the last failed one: the culprit is in the rest of that. A notification is the culprit if its connection never
-/// carried another one. Then each proved window doubles the next one.
+/// of the last failed one, because the culprit is in the other part. A notification is the culprit if its connection
+/// never carried another one. Then each proved window doubles the next one.
 ///
 /// Without probes the next window follows on the same connection. Its silence gives no outcome, because an error
 /// response may take longer. When everything that was on the wire at the last failure has been silent, the culprit is
@@ -21,28 +21,28 @@ internal import NIOCore
 ///              └───┘ silent or proved: next window;  every suspect has its outcome ──▶ end
 /// ```
 struct Isolation {
-    /// How often the peer must close on a lone notification to prove its guilt, if the peer never sends a response.
+    /// The number of closes on a lone notification that prove its guilt, if the peer never sends a response.
     static let wordlessProofs = 3
 
     /// How long a window must be silent until the next one may be written.
     private enum Pace {
-        /// Doubled at each error without a name behind a silent window: the quiet time may have been too short.
+        /// The time is doubled at each error without a name after a silent window, because it may have been too short.
         case answered(quietTime: TimeAmount)
-        /// A whole settle time: for a peer that never sends a response, nothing tells how soon it closes.
+        /// A whole settle time. If a peer never sends a response, it is unknown how soon it closes.
         case wordless
     }
 
-    /// How many notifications are written at a time.
+    /// The number of notifications that are written at a time.
     private(set) var window: Int
-    /// How many suspects are left. They are on the wire or at the front of the queue.
+    /// The number of suspects left. They are on the wire or at the front of the queue.
     private(set) var suspects: Int
-    /// How many more notifications of the present window may be written.
+    /// The number of notifications of the present window that may still be written.
     private(set) var allowance: Int
-    /// How many notifications that were on the wire at the last failure have not been silent since.
+    /// The number of notifications that were on the wire at the last failure, and have not been silent since.
     private var doubtful: Int
-    /// How many notifications were written since the last silence about everything.
+    /// The number of notifications written since the last silence about everything.
     private var unheard = 0
-    /// How often in a row the peer closed on a connection with a single notification.
+    /// The number of times in a row that the peer closed a connection with a single notification.
     private(set) var closedAlone = 0
     private var pace: Pace
     /// Whether the search has found a culprit, and goes on.
@@ -51,9 +51,9 @@ struct Isolation {
     private var guilty: Guilty?
 
     private struct Guilty {
-        /// Their number at the last failure.
+        /// The number of first suspects at the last failure.
         let all: Int
-        /// The number of those that are not proved accepted.
+        /// The number of those that are not yet proved accepted.
         var left: Int
 
         init(_ count: Int) {
@@ -63,11 +63,10 @@ struct Isolation {
     }
 
     /// - Parameters:
-    ///   - suspects: how many notifications may be the culprit.
-    ///   - progress: the mean number of notifications accepted between two culprits; nil: not known. The first window
-    ///     is no larger: with several culprits among the suspects, half of them would nearly always hold one, and tell
-    ///     nothing.
-    ///   - quietTime: the quiet time of the first window; nil: the peer closed without a response.
+    ///   - suspects: the number of notifications that may be the culprit.
+    ///   - progress: the mean number of notifications accepted between two culprits; nil if unknown. The first window
+    ///     is not larger. With several culprits, half of the suspects would nearly always hold one, and show nothing.
+    ///   - quietTime: the quiet time of the first window; nil if the peer closed without a response.
     ///   - isAmongThem: whether the culprit is certainly one of them.
     init(suspects: Int, progress: Int?, quietTime: TimeAmount?, isAmongThem: Bool) {
         self.window = max(min(suspects / 2, progress ?? .max), 1)
@@ -93,7 +92,7 @@ struct Isolation {
         self.unheard += count
     }
 
-    /// Notes that everything on the wire was silent for the quiet time: the next window may follow.
+    /// Notes that everything on the wire was silent for the quiet time, so the next window may follow.
     mutating func cleared(onWire: Int) {
         self.closedAlone = 0
         if self.unheard > 0, self.doubtful <= 0 { self.window = min(self.window * 2, self.suspects) }
@@ -126,9 +125,9 @@ struct Isolation {
         return nil
     }
 
-    /// Notes that the culprit was found, and is no suspect any more.
+    /// Notes that the culprit was found and is no longer a suspect.
     ///
-    /// - Parameter progress: the mean number of notifications accepted between two culprits; nil: not known.
+    /// - Parameter progress: the mean number of notifications accepted between two culprits; nil if unknown.
     mutating func found(progress: Int?) {
         self.hasFound = true
         self.suspects -= 1

@@ -5,7 +5,7 @@ internal import NIOCore
 /// A lane: one of a provider's `maxConnections` places for a connection, its queue, and the experience from earlier
 /// connections.
 ///
-/// A class, because a lane has identity: a change to a copy would be lost unnoticed. Only the client holds it.
+/// A lane is a class, because a change to a copy would be lost unnoticed. Only the client holds it.
 final class Lane {
     /// The present connection. It changes only by its own verbs.
     var connection = BinaryConnection()
@@ -85,7 +85,7 @@ final class Lane {
     /// Begins the search among `suspects` notifications, or continues it.
     ///
     /// - Parameters:
-    ///   - quietTime: how long the first window must be silent; nil: the peer closed without a response.
+    ///   - quietTime: how long the first window must be silent; nil if the peer closed without a response.
     ///   - isAmongThem: whether the culprit is certainly one of them.
     func search(among suspects: Int, quietTime: TimeAmount?, isAmongThem: Bool) {
         guard self.search == nil else {
@@ -113,8 +113,8 @@ final class Lane {
         if self.search?.isOver ?? false { self.search = nil }
     }
 
-    /// Notes that the probe of a window proved nothing, so that silence decides for a while. A search that has found a
-    /// culprit ends: with silence alone, it would take longer than a new one.
+    /// Notes that the probe of a window proved nothing, so silence decides for a while. A search that has found a
+    /// culprit ends, because with silence alone it would take longer than a new one.
     func probeSaidNothing() {
         if self.search?.hasFound ?? false { self.search = nil }
     }
@@ -159,7 +159,7 @@ final class Lane {
         self.failures.failed(since: start, now: now, using: &generator)
     }
 
-    /// Notes that the peer refused the credentials; returns how long to wait before the next connection.
+    /// Notes that the peer refused the credentials. Returns the wait before the next connection.
     func refused(using generator: inout some RandomNumberGenerator) -> TimeAmount {
         self.failures.refused(using: &generator)
     }

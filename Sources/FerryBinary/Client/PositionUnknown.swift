@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// The reason why nothing says how far the peer had read.
+/// The reason why it is unknown how far the peer had read.
 enum PositionUnknown {
     /// The peer refused a notification that it did not name.
     case culprit(BinaryStatus)
@@ -8,8 +8,7 @@ enum PositionUnknown {
     case noCulprit
     /// The peer does not speak the protocol, so its silence means nothing.
     case violation
-    /// The peer closed without a response, or with one that means nothing. The cause is unknown: the peer itself, or a
-    /// notification.
+    /// The peer closed without a response, or with a meaningless one. The peer or a notification is the cause.
     case wordless
     /// The system does not report acknowledgements, so silence cannot settle anything.
     case unseen

@@ -4,10 +4,10 @@ internal import NIOCore
 /// The permission to write probes. Each unanswered probe makes the pause before the next one longer.
 struct ProbePermission {
     private var backOff: BackOff
-    /// When a probe may be written again; nil: now.
+    /// When a probe may be written again; nil for now.
     private var again: NIODeadline?
 
-    /// - Parameter pause: how long no probe may be written after an unanswered one: the first pause, and the longest.
+    /// - Parameter pause: the first and the longest pause after an unanswered probe.
     init(pause: ClosedRange<Duration>) {
         self.backOff = BackOff(pause)
     }

@@ -2,21 +2,21 @@ internal import NIOCore
 
 /// The bound of unsettled notifications on a connection after the peer has ended some connections.
 ///
-/// An error response costs everything in flight, also when the peer shuts down (status 10). Without a window, an error
-/// every few notifications would make the number of copies grow without bound. The window follows the number of
+/// An error response costs all notifications in flight, even when the peer shuts down (status 10). Without a window, an
+/// error every few notifications would make the number of copies grow without bound. The window follows the number of
 /// notifications that connections accept before they end. It opens again while no connection ends.
 struct Window {
     /// The smallest window. With a larger one, 20 % of bad tokens cost 20 copies of each good one.
     static let floor = 10
 
-    /// Nil: only the cache limits the number.
+    /// The size; nil if only the cache limits the number.
     private(set) var size: Int?
     private var averageProgress: Double?
     private var doublesAt: NIODeadline?
-    /// How many notifications were accepted since the peer last ended a connection.
+    /// The number of notifications accepted since the peer last ended a connection.
     private var acceptedCount = 0
 
-    /// The mean number of notifications accepted between two ends; nil: no connection was ended yet.
+    /// The mean number of notifications accepted between two ends; nil before the first end.
     var progress: Int? { self.averageProgress.map { Int(min($0, Double(Int32.max))) } }
 
     mutating func accepted(_ count: Int) { self.acceptedCount += count }
@@ -24,8 +24,8 @@ struct Window {
     /// Notes that the peer ended a connection.
     ///
     /// - Parameters:
-    ///   - progress: how many notifications were accepted on that connection; nil: as far as their outcomes tell.
-    ///   - limit: how many may be unsettled without a window.
+    ///   - progress: the number of notifications accepted on that connection; nil if only the outcomes show it.
+    ///   - limit: the number that may be unsettled without a window.
     mutating func narrow(progress: Int?, limit: Int, settleTime: TimeAmount, now: NIODeadline) {
         let progress = Double(progress ?? self.acceptedCount)
         let average = self.averageProgress.map { $0 * 0.75 + progress * 0.25 } ?? progress

@@ -14,7 +14,7 @@ extension BinaryConnection {
         }
     }
 
-    /// Nil unless TLS is established.
+    /// The number of the connection; nil unless TLS is established.
     @inline(never)
     var establishedID: ConnectionID? {
         switch self.state {
@@ -25,7 +25,7 @@ extension BinaryConnection {
         }
     }
 
-    /// The probe that the peer has not answered.
+    /// The probe that waits for its answer.
     @inline(never)
     var probe: Probe? {
         switch self.state {
@@ -34,7 +34,7 @@ extension BinaryConnection {
         }
     }
 
-    /// Nil unless notifications may be written.
+    /// The state of an open connection; nil unless notifications may be written.
     @inline(never)
     var open: Open? {
         switch self.state {
@@ -63,7 +63,7 @@ extension BinaryConnection {
 
     var isFinishing: Bool { self.finishingUntil != nil }
 
-    /// Whether there is no connection, and no reason to wait for one.
+    /// Whether there is no connection, and no reason to wait before the next one.
     @inline(never)
     func mayBeDialled(now: NIODeadline) -> Bool {
         switch self.state {

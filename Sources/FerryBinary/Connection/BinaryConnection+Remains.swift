@@ -1,16 +1,16 @@
 internal import FerryCore
 
 extension BinaryConnection {
-    /// The unsettled notifications of a connection that says nothing more, and the facts about it at that moment.
+    /// The unsettled notifications of a connection after its last response, and the facts about it at that time.
     struct Remains {
         /// Notifications whose last TLS record the system took, at least in part.
         private(set) var mayHaveLeft: [NotificationCache.Written]
         let neverLeft: [NotificationCache.Written]
         /// The number of notifications in `mayHaveLeft`.
         var onWire: Int { self.mayHaveLeft.reduce(0) { $0 + $1.run.count } }
-        /// Whether one notification may have left and nothing else did, not even a probe.
+        /// Whether only one notification may have left, and no probe.
         let isSole: Bool
-        /// Whether a probe follows them that a shutdown wrote to get proof.
+        /// Whether the probe of a shutdown follows them.
         let isBehindLastProbe: Bool
         /// Whether a probe of a search follows them.
         let isBehindSearchProbe: Bool

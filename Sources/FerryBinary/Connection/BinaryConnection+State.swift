@@ -18,7 +18,7 @@ extension BinaryConnection {
     enum State: ~Copyable {
         /// There is no connection, and no reason to wait before the next one.
         case idle
-        /// There is no connection, and none may be made yet: after a failure, or because the client may not dial now.
+        /// There is no connection, and none may be made yet, after a failure or because the client may not dial now.
         case waiting(until: NIODeadline)
         /// The owner makes the connection, TLS included.
         case dialling(ConnectionID, since: NIODeadline)

@@ -4,8 +4,8 @@ internal import NIOCore
 
 /// The connection of a lane: the notifications that were written on it, and the peer's responses.
 ///
-/// ``State`` has the drawing. The properties beside it belong to the present connection, and are empty without one. The
-/// type knows no other connections, options or outcomes: ``BinaryClient`` draws the conclusions.
+/// ``State`` has the drawing. The other properties belong to the present connection, and are empty without one. The
+/// type knows no other connections, options or outcomes, because ``BinaryClient`` draws the conclusions.
 struct BinaryConnection: ~Copyable {
     private(set) var state = State.idle
     private(set) var cache = NotificationCache(start: 0)
@@ -80,7 +80,7 @@ struct BinaryConnection: ~Copyable {
 
     /// Notes that a response confirmed nothing. Returns the number of such responses when there are too many.
     ///
-    /// - Parameter limit: how many are allowed, beyond one for each notification.
+    /// - Parameter limit: the allowed number, beyond one for each notification.
     mutating func confirmedNothing(limit: Int) -> Int? {
         self.responses.confirmedNothing(limit: limit + self.cache.issued.count)
     }

@@ -1,7 +1,7 @@
 /// The conversion between the identifier of a notification and its sequence number.
 ///
-/// A connection numbers its notifications with 64 bits, so that the arithmetic never wraps. The identifier on the wire
-/// is `sequence mod (2³² − 1) + 1`: 1 to 2³² − 1. It is never 0, because Apple's gateway sent 0 for "unknown".
+/// A connection numbers its notifications with 64 bits, so the arithmetic never wraps. The identifier on the wire is
+/// `sequence mod (2³² − 1) + 1`. It is never 0, because Apple's gateway sent 0 for "unknown".
 package enum Identifier {
     static let period = UInt64(UInt32.max)
 

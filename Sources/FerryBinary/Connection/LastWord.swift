@@ -1,10 +1,10 @@
 internal import FerryCore
 
-/// The last thing that a peer said on a connection that was of no use: the text for a person.
+/// The last message of a peer on a connection that was of no use, for the text of an error.
 enum LastWord {
     /// The peer closed without a response.
     case none
-    /// An error response that decides nothing about any one notification.
+    /// An error response that decides about no notification.
     case response(ErrorResponse)
     /// An error response that was cut off.
     case truncated
@@ -26,7 +26,7 @@ enum LastWord {
         }
     }
 
-    /// The cause of giving up, for a program: nil after a word that only the sentence has.
+    /// The cause of giving up, for a program; nil if only the sentence has it.
     var cause: (any Error)? {
         switch self {
         case .none: WordlessEnd()
@@ -36,7 +36,7 @@ enum LastWord {
     }
 }
 
-/// The cause of an error after connections that the peer closed without a byte. Servers of another protocol do so.
+/// The cause of an error after connections that the peer closed without a byte, as servers of other protocols do.
 package struct WordlessEnd: Error, Hashable {
     package init() {}
 }

@@ -8,7 +8,7 @@ extension NotificationCache {
         var run: BatchRun
         var first: UInt64
         var writtenAt: NIODeadline
-        /// Used only in the history.
+        /// When the notifications were settled. Used only in the history.
         var settledAt: NIODeadline = .uptimeNanoseconds(0)
 
         var end: UInt64 { self.first + UInt64(self.run.count) }

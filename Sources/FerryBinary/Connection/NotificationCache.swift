@@ -15,9 +15,9 @@ internal import NIOCore
 ///       │ error response   │                    │
 /// ```
 ///
-/// Three more sequence numbers lie in either part. Notifications from `cachedFrom` on have their bytes; an older one is
-/// a stub, an entry without bytes. Before `provedTo` every outcome is proved. Before `clearedTo` the peer was silent
-/// during a search.
+/// Three other sequence numbers may be in either part. Notifications from `cachedFrom` on have their bytes. An older
+/// one is a stub, an entry without bytes. Before `provedTo` every outcome is proved. Before `clearedTo` the peer was
+/// silent during a search.
 struct NotificationCache {
     private(set) var history: Deque<Written> = []
     private(set) var unsettled: Deque<Written> = []
@@ -31,7 +31,7 @@ struct NotificationCache {
     private(set) var unsettledCount = 0
     /// The bytes of the unsettled notifications.
     private(set) var unsettledBytes = 0
-    /// Settled notifications that are still known, with or without bytes.
+    /// The number of settled notifications that are still known, with or without bytes.
     private(set) var historyCount = 0
     /// The bytes of the settled notifications.
     private(set) var historyBytes = 0
@@ -74,7 +74,7 @@ struct NotificationCache {
         self.unsettledBytes += run.byteCount
     }
 
-    /// Takes a sequence number for a probe, which is no notification.
+    /// Takes a sequence number for a probe, which is not a notification.
     mutating func skip() -> UInt64 {
         defer { self.next += 1 }
         return self.next
@@ -109,7 +109,7 @@ struct NotificationCache {
 
     /// Removes and returns the notification `sequence`; nil when it is no longer known.
     ///
-    /// Call it only right before the connection is given up: it leaves a gap in the numbers.
+    /// Call it only right before the connection is given up, because it leaves a gap in the numbers.
     mutating func remove(_ sequence: UInt64) -> Written? {
         var found = self.take(from: sequence, before: sequence + 1)
         return found.popLast()
@@ -157,7 +157,7 @@ struct NotificationCache {
         return index < self.history.endIndex ? self.history[index] : nil
     }
 
-    /// Removes the bytes of ``oldestHistory``; returns how many notifications lost how many bytes.
+    /// Removes the bytes of ``oldestHistory``. Returns the numbers of its notifications and bytes.
     mutating func evictOldestHistory() -> (count: Int, bytes: Int)? {
         guard let written = self.oldestHistory else { return nil }
         let freed = (Int(written.end - max(written.first, self.cachedFrom)), self.cachedBytes(of: written))

@@ -1,10 +1,10 @@
 internal import NIOCore
 
-/// A notification that the peer must reject: the last frame on its connection.
+/// A notification that the peer must reject. It is the last frame on its connection.
 struct Probe {
     /// The reason for a probe. It decides what a missing answer means.
     enum Purpose {
-        /// The end of a run. The peer had been silent for a settle time before, so its silence may count.
+        /// The end of a run. The peer was silent for a settle time before, so its silence may count.
         case end
         /// Proof during a run.
         case room

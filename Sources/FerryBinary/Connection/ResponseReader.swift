@@ -7,16 +7,15 @@ struct ResponseReader {
     enum Heard {
         /// No whole response has come.
         case nothing
-        /// The answer to the probe: the peer judges in order, so everything before it was accepted.
+        /// The answer to the probe. The peer judges in order, so everything before it was accepted.
         case answer(Probe)
-        /// All notifications before a sequence number were accepted, and the connection stays open. Nil: nothing was
-        /// accepted.
+        /// All notifications before a sequence number were accepted; nil for none. The connection stays open.
         case acceptance(before: UInt64?)
         /// The last response: the status of the notification with this sequence number.
         case verdict(UInt64, BinaryStatus)
         /// The last response, with an identifier that the connection never used.
         case nameless(ErrorResponse)
-        /// Bytes that are no error response. Everything after them is ignored.
+        /// Bytes that are not an error response. Everything after them is ignored.
         case violation(String, ForeignProtocol?)
     }
 
@@ -56,8 +55,8 @@ struct ResponseReader {
 
     /// Returns whether a response answers the probe. If so, it proves everything before the probe.
     ///
-    /// Without an identifier only the status tells. Every notification has a token and a payload, so 2 and 4 can only
-    /// mean the probe. Status 5 can also mean a token that APNs does not know.
+    /// Without an identifier only the status shows it. Every notification has a token and a payload, so 2 and 4 can
+    /// only mean the probe. Status 5 can also mean a token that APNs does not know.
     private static func answers(_ probe: UInt64, _ response: ErrorResponse, sequence: UInt64?) -> Bool {
         if sequence == probe { return true }
         return response.identifier == 0 && [.missingDeviceToken, .missingPayload].contains(response.status)

@@ -2,7 +2,7 @@ internal import DequeModule
 package import FerryMachine
 package import NIOCore
 
-/// The measurement of the peer's silence: it finds the notifications of one connection that got no error response for
+/// The measurement of the peer's silence. It finds the notifications of one connection that got no error response for
 /// long enough.
 ///
 /// Silence means something only after the peer can have read the notification. So the clock of a notification starts
@@ -26,7 +26,7 @@ package struct Silence {
         }
     }
 
-    /// Marks beyond this number are merged into the last one, so that their notifications settle later.
+    /// The largest number of marks. Further ones are merged into the last one, so their notifications settle later.
     package static let markLimit = 16_384
     /// The number of looks in a settle time, or in ``stallLimit`` if that is shorter.
     static let looksPerSettleTime: Int64 = 8
@@ -41,20 +41,19 @@ package struct Silence {
     private var lastLook: NIODeadline?
     private var lastAcknowledged: UInt64 = 0
     private var sent: UInt64 = 0
-    /// How long bytes have waited without any acknowledgement; nil when no bytes wait so.
+    /// How long bytes have waited without any acknowledgement; nil if no bytes wait.
     private(set) var stalledFor: TimeAmount?
     /// How long the peer has been silent about everything that was written and is not settled; nil while some of it is
     /// not acknowledged, or while input is unread.
     private(set) var quietFor: TimeAmount?
-    /// The peer was silent for the settle time about all notifications before this sequence number. Set only where
-    /// silence settles nothing.
+    /// The sequence number before which the peer was silent for the settle time, if silence settles nothing.
     private(set) var earnedTo: UInt64?
     /// Whether the system reports acknowledgements, as far as was seen.
     private(set) var showsAcknowledgements = true
 
     package init() {}
 
-    /// Whether bytes have waited so long that the path to the peer is broken. The limit is far above a round trip: with
+    /// Whether bytes have waited so long that the path to the peer is broken. The limit is far above a round trip. With
     /// a smaller one, a notification that makes the peer close would look like a broken path, and would never be found.
     var isStalled: Bool { self.stalledFor.map { $0 + $0 >= Self.stallLimit } ?? false }
 
@@ -73,15 +72,15 @@ package struct Silence {
         }
     }
 
-    /// Returns the sequence number from which on no notification can have left, when the kernel has taken `handed`
-    /// bytes of the stream; nil when all may have left.
+    /// Returns the sequence number from which on no notification can have left, if the kernel has taken `handed` bytes
+    /// of the stream; nil if all may have left.
     ///
     /// A flush that the kernel took in part counts as taken. So does a flush that is being made.
     func keptBack(handed: UInt64) -> UInt64? {
         self.marks.first { $0.offset > handed }?.end
     }
 
-    /// Returns when to look next; nil when there is nothing to wait for.
+    /// Returns when to look next; nil if no notification waits.
     ///
     /// - Parameter time: the shortest silence that counts.
     func nextLook(for time: TimeAmount) -> NIODeadline? {
@@ -92,7 +91,7 @@ package struct Silence {
     /// Takes a sample. Returns the sequence number before which the peer was silent for `settleTime`, if any.
     ///
     /// - Parameters:
-    ///   - quietTime: the shortest silence that counts; nil: the settle time.
+    ///   - quietTime: the shortest silence that counts; nil for the settle time.
     ///   - settles: whether silence settles anything. If not, ``earnedTo`` notes how far it would.
     package mutating func look(
         _ sample: TransportSample,
@@ -102,8 +101,7 @@ package struct Silence {
         now: NIODeadline
     ) -> UInt64? {
         let interval = Self.interval(min(quietTime ?? settleTime, settleTime))
-        // The bound leaves out the time in which this process was stopped: it did not listen, so that was not the
-        // peer's silence.
+        // The bound leaves out the time in which this process was stopped. That was not the peer's silence.
         let passed = min(now - (self.lastLook ?? now), interval + interval)
         let acknowledged = sample.acknowledged ?? 0
         let isMoving = acknowledged >= self.sent || acknowledged > self.lastAcknowledged

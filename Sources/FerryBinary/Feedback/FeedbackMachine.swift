@@ -1,7 +1,7 @@
 package import NIOCore
 
-/// One reading of the feedback list, without I/O. Input: bytes, ends and time; output: tuples, a verdict and a
-/// deadline.
+/// One reading of the feedback list, without I/O. Bytes, ends and time go in. Tuples, a verdict and a deadline come
+/// out.
 ///
 /// ```
 ///        start             opened           pause
@@ -12,15 +12,15 @@ package import NIOCore
 ///                                             ended
 /// ```
 ///
-/// Time counts only while the machine waits for the service: a reader that pauses cannot cause a time-out.
+/// Time counts only while the machine waits for the service, so a reader that pauses cannot cause a time-out.
 package struct FeedbackMachine: Sendable {
-    /// How much time the service gets.
+    /// The time that the service gets.
     package struct Limits: Sendable {
-        /// From ``FeedbackMachine/start(now:)`` to ``FeedbackMachine/opened(now:)``.
+        /// The time from ``FeedbackMachine/start(now:)`` to ``FeedbackMachine/opened(now:)``.
         package var connect: TimeAmount
         /// The longest time without a byte.
         package var idle: TimeAmount
-        /// From the first read to the end, without pauses.
+        /// The time from the first read to the end, without pauses.
         package var sweep: TimeAmount
 
         package init(connect: TimeAmount, idle: TimeAmount, sweep: TimeAmount) {
@@ -48,21 +48,21 @@ package struct FeedbackMachine: Sendable {
     private var decoder = FeedbackDecoder()
     /// How long the machine waited for the service before the present stretch of reading.
     private var spent: TimeAmount = .zero
-    /// Tuples that were given out.
+    /// The number of tuples that were returned.
     package private(set) var tuples = 0
-    /// The first bytes of the service, as long as they may be those of another protocol.
+    /// The first bytes of the service, while they may belong to another protocol.
     private var opening: ByteBuffer? = ByteBuffer()
-    /// The protocol of a service that keeps no feedback list. Its first bytes would be a tuple with a token of no length,
-    /// or of more than any token has.
+    /// The protocol of a service that keeps no feedback list. As a tuple, its first bytes would have an empty token, or
+    /// one that is too long.
     package private(set) var foreignProtocol: ForeignProtocol?
 
     package init(limits: Limits) {
         self.limits = limits
     }
 
-    /// Tuples that were left out because their token is not valid.
+    /// The number of tuples that were left out because their token is not valid.
     package var skipped: Int { self.decoder.skipped }
-    /// The bytes of an incomplete tuple; after the end of the stream, of a tuple that was cut off.
+    /// The number of bytes of an incomplete tuple; after the end of the stream, of a tuple that was cut off.
     package var pendingBytes: Int { self.decoder.pendingBytes }
 
     package var hasEnded: Bool { if case .ended = self.state { true } else { false } }
@@ -88,7 +88,7 @@ package struct FeedbackMachine: Sendable {
         self.state = .reading(since: now, lastBytes: now)
     }
 
-    /// Takes bytes, also while paused: the last bytes can arrive together with the end of the stream.
+    /// Takes bytes, even in a pause, because the last bytes can arrive together with the end of the stream.
     package mutating func received(_ bytes: consuming ByteBuffer, now: NIODeadline) -> [FeedbackTuple] {
         guard !self.hasEnded else { return [] }
         if case .reading(let since, _) = self.state { self.state = .reading(since: since, lastBytes: now) }
@@ -109,7 +109,7 @@ package struct FeedbackMachine: Sendable {
         if opening.readableBytes < ForeignProtocol.decisiveLength { self.opening = opening }
     }
 
-    /// Notes that the reader takes no tuples at present.
+    /// Notes that the reader takes no tuples now.
     package mutating func pause(now: NIODeadline) {
         guard case .reading(let since, _) = self.state else { return }
         self.spent = self.spent + (now - since)
@@ -129,7 +129,7 @@ package struct FeedbackMachine: Sendable {
         return true
     }
 
-    /// When to ask ``passedDeadline(now:)``; nil while the machine waits for nothing.
+    /// When to call ``passedDeadline(now:)``; nil while the machine does not wait.
     package var nextDeadline: NIODeadline? { self.due?.time }
 
     /// Returns the limit that was passed, if any.

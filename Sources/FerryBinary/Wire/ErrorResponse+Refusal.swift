@@ -1,7 +1,7 @@
 internal import FerryCore
 
 extension ErrorResponse {
-    /// The documented response to a faulty notification; nil where the protocol has no response.
+    /// The documented response to a faulty notification; nil if the protocol has none.
     ///
     /// "Failures of command 0 are always a plain close": the command has no identifier. If a notification of another
     /// command has no identifier, the response names 0.

@@ -1,13 +1,13 @@
 package import FerryCore
 package import NIOCore
 
-/// The only message that a gateway ever writes: which notification it refused, and why.
+/// The only message of a gateway. It names a refused notification and the reason.
 ///
 /// ```
 /// 08 | u8 status | u32 identifier
 /// ```
 package struct ErrorResponse: Hashable, Sendable {
-    /// The first byte.
+    /// The first byte of the message.
     package static let command: UInt8 = 8
     /// The number of bytes on the wire.
     package static let length = 6
@@ -21,7 +21,7 @@ package struct ErrorResponse: Hashable, Sendable {
         self.identifier = identifier
     }
 
-    /// The six bytes as a number of 48 bits, the first byte the most significant.
+    /// The six bytes as a number of 48 bits, with the first byte as the most significant.
     private var bits: UInt64 {
         UInt64(Self.command) << 40 | UInt64(self.status.rawValue) << 32 | UInt64(self.identifier)
     }
@@ -52,8 +52,7 @@ package struct ErrorResponseDecoder: Sendable {
 
     /// The bytes of an incomplete response, right-aligned.
     private var bits: UInt64 = 0
-    /// How many bytes of an incomplete response have come; after the end of the stream, the length of a truncated
-    /// response.
+    /// The number of bytes of an incomplete response; after the end of the stream, the length of a truncated response.
     package private(set) var pendingBytes = 0
 
     package init() {}

@@ -13,7 +13,7 @@ public struct FeedbackTuple: Hashable, Sendable {
     /// The length of the fields before the token, in bytes.
     package static let headerLength = 6
 
-    /// When APNs found that the app is gone, in whole seconds. If an app registered after that time, it is back.
+    /// When APNs found that the app is gone, in whole seconds. An app that registered after that time is back.
     public var time: Date
     /// The token of the device.
     public var token: DeviceToken
@@ -39,13 +39,13 @@ public struct FeedbackTuple: Hashable, Sendable {
 /// A bad tuple costs only itself. A tuple with an empty token, or with a token that is too long, is skipped and
 /// counted. A tuple that the end of the stream cuts off is lost.
 package struct FeedbackDecoder: Sendable {
-    /// How many tuples were skipped.
+    /// The number of skipped tuples.
     package private(set) var skipped = 0
     private var buffer = ByteBuffer()
 
     package init() {}
 
-    /// How many bytes of an incomplete tuple have come; after the end of the stream, the length of a truncated tuple.
+    /// The number of bytes of an incomplete tuple; after the end of the stream, the length of a truncated tuple.
     package var pendingBytes: Int { self.buffer.readableBytes }
 
     /// Takes all of `bytes`. Call ``next()`` afterwards until it returns nil.
@@ -53,7 +53,7 @@ package struct FeedbackDecoder: Sendable {
         if self.buffer.readableBytes == 0 {
             self.buffer = bytes
         } else {
-            // Otherwise the buffer would keep all bytes that were ever read.
+            // Without this call the buffer would keep all bytes that were ever read.
             self.buffer.discardReadBytes()
             self.buffer.writeBuffer(&bytes)
         }

@@ -1,9 +1,8 @@
 package import NIOCore
 
-/// The protocol of a peer that is no gateway, as far as its first bytes tell. Used as the cause of an error.
+/// The protocol of a peer that is not a gateway, as far as its first bytes show. It is the cause of an error.
 package enum ForeignProtocol: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A response of HTTP/1.x: "HTTP/1." (RFC 9112, 4). Servers of HTTP/2 send it, too, to a client that did not ask
-    /// for HTTP/2.
+    /// A response of HTTP/1.x: "HTTP/1." (RFC 9112, 4). Servers of HTTP/2 send it if a client did not ask for HTTP/2.
     case http1
     /// SETTINGS, with which a server of HTTP/2 begins (RFC 9113, 3.4):
     ///
@@ -14,12 +13,12 @@ package enum ForeignProtocol: Error, Hashable, Sendable, CustomStringConvertible
     /// A feedback tuple, with which a feedback service begins. Only a client of a gateway takes it for foreign.
     case feedback
 
-    /// How many bytes decide it: the header of a frame of HTTP/2.
+    /// The number of bytes that decide it: the header of a frame of HTTP/2.
     static let decisiveLength = 9
     private static let http1Prefix = "HTTP/1."
     /// The length of one setting in bytes (RFC 9113, 6.5.1).
     private static let settingLength: UInt32 = 6
-    /// The type, flags and stream of a SETTINGS frame that is no acknowledgement.
+    /// The type, flags and stream of a SETTINGS frame that is not an acknowledgement.
     private static let settings: (type: UInt32, flags: UInt8, stream: UInt32) = (4, 0, 0)
 
     /// - Parameter bytes: the first bytes of a connection. The result is nil when they are too few or match nothing.
@@ -50,15 +49,15 @@ package enum ForeignProtocol: Error, Hashable, Sendable, CustomStringConvertible
         }
     }
 
-    /// Whether the bytes begin with a whole feedback tuple. A token of another length, or a time before APNs existed,
-    /// is no proof: other peers would then end what is queued.
+    /// Whether the bytes begin with a whole feedback tuple. A token of another length, or a time before APNs, is no
+    /// proof. With a weaker rule, other peers would end the queue.
     private static func isFeedback(_ bytes: ByteBuffer) -> Bool {
         var bytes = bytes
         guard let (time, length) = bytes.readMultipleIntegers(as: (UInt32, UInt16).self) else { return false }
         return time >= self.firstFeedback && length == self.tokenLength && bytes.readableBytes >= Int(length)
     }
 
-    /// 2009-01-01: APNs and its feedback service are a little younger.
+    /// The earliest time of a tuple: 2009-01-01. APNs and its feedback service are a little younger.
     private static let firstFeedback: UInt32 = 1_230_768_000
     /// The length of the device tokens that Apple's feedback service sent.
     private static let tokenLength: UInt16 = 32
@@ -73,7 +72,7 @@ package enum ForeignProtocol: Error, Hashable, Sendable, CustomStringConvertible
         }
     }
 
-    /// What to do about a peer that should be a gateway.
+    /// The advice about a peer that should be a gateway.
     var advice: String {
         switch self {
         case .http1, .http2: Self.adviceForOthers
@@ -82,7 +81,7 @@ package enum ForeignProtocol: Error, Hashable, Sendable, CustomStringConvertible
         }
     }
 
-    /// What to do about a peer that should be a gateway and whose protocol is unknown.
+    /// The advice about a peer that should be a gateway, if its protocol is unknown.
     static let adviceForOthers =
         "Check that host and port are those of a binary gateway, and not of APNs over HTTP/2."
 }

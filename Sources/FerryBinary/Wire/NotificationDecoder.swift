@@ -2,8 +2,8 @@ package import NIOCore
 
 /// A decoder of a client's notifications: commands 0, 1 and 2 in any mix, from a stream that may be split anywhere.
 ///
-/// The decoder keeps nothing between calls: the caller keeps incomplete bytes. Every command gives its length first, so
-/// a second call with more bytes costs nothing. (``NotificationEncoder`` shows the layouts.)
+/// The decoder keeps no state between calls, and the caller keeps incomplete bytes. Every command gives its length
+/// first, so a second call with more bytes costs little. (``NotificationEncoder`` shows the layouts.)
 ///
 /// It tolerates the faults of old clients: items in any order, unknown items, and a last priority item that declares
 /// more than it carries. It reads a refused notification to the end, for its identifier and for the start of the next
@@ -11,12 +11,12 @@ package import NIOCore
 ///
 /// Cost: constant for each notification, without an allocation.
 package struct NotificationDecoder: Sendable {
-    /// "Binary Provider API", item 1: "at most 100 bytes".
+    /// The longest device token. "Binary Provider API", item 1: "at most 100 bytes".
     package static let maximumTokenLength = 100
-    /// The limit since iOS 8; it was 256 before.
+    /// The longest payload since iOS 8. The limit was 256 before.
     package static let maximumPayloadLength = 2048
-    /// Twice the size of the five items with the largest payload that a `u16` can declare, so that unknown items have
-    /// room.
+    /// The longest frame: twice the size of the five items with the longest payload that a `u16` can declare, so that
+    /// unknown items have room.
     package static let maximumFrameLength = 131_072
 
     package var maximumPayloadLength: Int
@@ -38,11 +38,11 @@ package struct NotificationDecoder: Sendable {
         case notification(NotificationFrame)
         /// A whole notification that is faulty.
         case refused(NotificationRefusal)
-        /// Bytes that are no notification.
+        /// Bytes that are not a notification.
         case violation(NotificationViolation)
     }
 
-    /// Decodes the notification at the front of `buffer` and leaves it there. The ranges are indices of `buffer`: the
+    /// Decodes the notification at the front of `buffer` and leaves it there. The ranges are indices of `buffer`. The
     /// caller uses them first, and then moves the reader index by the notification's length.
     package func peek(_ buffer: ByteBuffer) -> Step {
         let origin = buffer.readerIndex

@@ -2,8 +2,8 @@ package import FerryCore
 
 /// An encoder that writes notifications straight from a batch's arena, in each of the three commands.
 ///
-/// It allocates nothing and checks nothing: lengths were validated when the entry was appended to its batch. The caller
-/// must refuse a payload that is too long for the protocol.
+/// It allocates nothing and checks nothing, because lengths were validated when the entry was appended to its batch.
+/// The caller must refuse a payload that is too long for the protocol.
 ///
 /// ```
 /// simple    00 | u16 token length | token | u16 payload length | payload
@@ -83,7 +83,7 @@ package enum NotificationEncoder {
 }
 
 extension NotificationEncoder {
-    /// The length of a probe.
+    /// The length of a probe in bytes.
     package static let probeLength = overhead(of: .frame) + probePayload.utf8CodeUnitCount
 
     private static var probePayload: StaticString { "{}" }

@@ -2,11 +2,11 @@ package import FerryCore
 /// A decoded notification: its numbers, and the positions of its token and payload.
 package struct NotificationFrame: Hashable, Sendable {
     package var command: Command
-    /// Absent with ``Command/simple``, and in a frame without that item.
+    /// The identifier; nil with ``Command/simple``, and in a frame without that item.
     package var identifier: UInt32?
-    /// UNIX seconds. Absent with ``Command/simple``, and in a frame without that item.
+    /// The expiration in UNIX seconds; nil with ``Command/simple``, and in a frame without that item.
     package var expiration: UInt32?
-    /// The number as it arrived. Only ``Command/frame`` can have one.
+    /// The priority as it arrived. Only ``Command/frame`` can have one.
     package var priority: UInt8?
     /// The position of the device token in the decoded bytes: 1 to 100 bytes.
     package var token: Range<Int>
@@ -52,7 +52,7 @@ package struct NotificationRefusal: Hashable, Sendable {
     }
 }
 
-/// Bytes that are no notification. The start of the next notification is not known, so a gateway just closes.
+/// Bytes that are not a notification. The start of the next notification is unknown, so a gateway just closes.
 package enum NotificationViolation: Hashable, Sendable {
     case unknownCommand(UInt8)
     /// The declared length exceeds the cap.

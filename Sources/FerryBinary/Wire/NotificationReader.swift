@@ -11,7 +11,7 @@ package struct NotificationReader: Sendable {
         case notification(NotificationFrame)
         /// A whole notification that is faulty. The notifications after it can still be read.
         case refused(NotificationRefusal)
-        /// Bytes that are no notification. The start of the next notification is not known.
+        /// Bytes that are not a notification. The start of the next notification is unknown.
         case violation(NotificationViolation)
     }
 
@@ -22,14 +22,14 @@ package struct NotificationReader: Sendable {
     }
 
     private let decoder: NotificationDecoder
-    /// Bytes that were received and belong to no item so far.
+    /// The received bytes that belong to no item so far.
     private var pending = ByteBuffer()
 
     package init(_ decoder: NotificationDecoder) {
         self.decoder = decoder
     }
 
-    /// Bytes that belong to no item found so far.
+    /// The number of bytes that belong to no item so far.
     package var pendingBytes: Int { self.pending.readableBytes }
 
     /// Takes bytes and calls `body` for each complete item, in order.
