@@ -19,7 +19,7 @@ package struct AnswerBody: Hashable, Sendable {
 
     /// The longest body that is read; APNs' bodies are far shorter. The limit bounds the cost of one body.
     package static let maximumLength = 8192
-    /// The times that are read, in milliseconds: until the year 9999. A later time is no time.
+    /// The times that are read, in milliseconds, until the year 9999. A later time is ignored.
     private static let times = 0...Date.unixMillisecondsRange.upperBound
     /// The longest reason; Apple's longest has 27 characters. A reason appears in outcomes and on screens, so its
     /// length is bounded and it may have no control character.

@@ -18,9 +18,9 @@ extension PushAnswer {
 }
 
 extension HTTPStatus {
-    /// The rule for an unknown reason. If Apple's reasons with this status agree on a rule, it is that one; otherwise
-    /// the rule of the status class. A status that is no failure and not 200 does not come from APNs: another server
-    /// answers, and a person must repair that.
+    /// The rule for an unknown reason. If Apple's reasons with this status agree on a rule, that rule applies;
+    /// otherwise the rule of the status class. A status that is neither a failure nor 200 comes from another server
+    /// than APNs, and a person must repair that.
     fileprivate var retryRule: RetryRule {
         switch self {
         case .gone, .payloadTooLarge: .never

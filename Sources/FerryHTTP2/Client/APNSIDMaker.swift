@@ -1,15 +1,15 @@
 internal import FerryCore
 internal import FerryMachine
 
-/// Makes the `apns-id`s of notifications that have none, from the place of each in the order of submission.
+/// Makes the `apns-id` of each notification that has none, from its place in the order of submission.
 ///
-/// So a notification has the same one however often it is given back and written again, and nothing stores it. Each
-/// provider has 128 random bits, so that two of them never make the same.
+/// So a notification keeps its `apns-id` when it is given back and written again, although nothing stores it. Each
+/// provider has 128 random bits, so two of them never make the same.
 struct APNSIDMaker {
     private let high: UInt64
     private let low: UInt64
 
-    /// - Parameter seed: nil: a seed from the system.
+    /// - Parameter seed: the seed; nil for one from the system.
     init(seed: UInt64?) {
         self.high = seed ?? .random(in: .min ... .max)
         self.low = seed.map { ~$0 } ?? .random(in: .min ... .max)

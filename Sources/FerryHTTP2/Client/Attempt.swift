@@ -6,9 +6,9 @@ internal import NIOCore
 struct Attempt {
     /// One notification.
     var run: BatchRun
-    /// The same for all attempts, so that a device shows a notification only once even if it was sent twice.
+    /// The `apns-id` of all attempts. With it a device shows a notification once, even if it was sent twice.
     var apnsID: APNSID
-    /// APNs' refusal of the last attempt. It becomes the outcome if there is no other.
+    /// APNs' refusal of the last attempt. It becomes the outcome if no other attempt follows.
     var rejection: Rejection?
     /// Whether it was written before.
     var wasWritten = false

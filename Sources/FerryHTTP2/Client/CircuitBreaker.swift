@@ -18,15 +18,16 @@ struct CircuitBreaker {
         case halfOpen(left: Int, rejected: Int, Cause)
     }
 
-    /// The object of the last rejection before sending stopped.
+    /// The cause of the last rejection before sending stopped.
     private enum Cause {
         /// APNs refused the provider.
         case provider
         case notification
     }
 
-    /// This many rejections of the provider in a row are enough if APNs has said nothing else yet: the fault is not in
-    /// single notifications. A higher number would take long at the cold start, with one request at a time.
+    /// The number of rejections of the provider in a row that is enough if APNs has given no other answer yet. The
+    /// fault is then not in single notifications. A higher number would take long at the cold start, with one request
+    /// at a time.
     static let firstRefusals = 10
 
     private let options: HTTP2Options.CircuitBreaker?
@@ -40,7 +41,7 @@ struct CircuitBreaker {
         self.pauses = BackOff(options?.pause ?? .seconds(1) ... .seconds(1))
     }
 
-    /// How many notifications may be sent now; nil: any number.
+    /// The number of notifications that may be sent now; nil for any number.
     mutating func allowance(now: NIODeadline) -> Int? {
         switch self.state {
         case .closed: return nil
@@ -52,7 +53,7 @@ struct CircuitBreaker {
         }
     }
 
-    /// How many notifications are tried after a pause.
+    /// The number of notifications that are tried after a pause.
     private var trial: Int { max(self.options?.trial ?? 1, 1) }
 
     /// Whether sending stopped because APNs refuses the provider, and nothing shows yet that APNs accepts it again.

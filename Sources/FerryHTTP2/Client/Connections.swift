@@ -49,8 +49,8 @@ struct Connections: ~Copyable {
 
     // MARK: All of them
 
-    /// Whether one more connection would help: every connection that takes requests is full, and enough requests wait
-    /// to fill another.
+    /// Whether another connection would help. It would if every connection that takes requests is full, and enough
+    /// requests wait to fill another.
     ///
     /// - Parameters:
     ///   - limit: how many connections may take requests.
@@ -67,10 +67,11 @@ struct Connections: ~Copyable {
         return taking < limit && queued >= window
     }
 
-    /// When a peer that answers PINGs and no requests may get one more connection; nil: at once.
+    /// When a peer that answers PINGs but no requests may get another connection; nil for at once.
     ///
-    /// The second one may come at once. Each further one waits three times as long as the one before, so that few descriptors
-    /// are used: while late answers are awaited for 5 min, at most four connections, if `first` is 10 s.
+    /// The second one may come at once. Each further one waits three times as long as the one before, so few
+    /// descriptors are used. If `first` is 10 s, there are at most four connections while late answers are awaited for
+    /// 5 min.
     func lateDeadline(after first: TimeAmount) -> NIODeadline? {
         var late = 0
         var newest = NIODeadline.distantPast
@@ -98,7 +99,7 @@ struct Connections: ~Copyable {
         return self.all[0].id
     }
 
-    /// When something is due on any of them.
+    /// When work is due on any of them.
     ///
     /// - Parameter hasWork: whether requests wait.
     func deadline(hasWork: Bool) -> NIODeadline {
@@ -115,8 +116,7 @@ struct Connections: ~Copyable {
         self.all.indices.filter { self.all[$0].judgesSilence(at: now) }.map { self.all[$0].id }
     }
 
-    /// A connection that the newest one replaces: one that is doubtful, or the oldest of more than `limit`. Nil if there
-    /// is none.
+    /// A connection that the newest one replaces: a doubtful one, or the oldest of more than `limit`; otherwise nil.
     func replaced(limit: Int) -> ConnectionID? {
         let taking = self.all.indices.dropLast().filter { !self.all[$0].isLeaving }
         if let index = taking.first(where: { self.all[$0].isDoubtful }) { return self.all[index].id }

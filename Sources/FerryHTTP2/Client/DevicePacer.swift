@@ -2,7 +2,7 @@ internal import NIOCore
 
 /// A pacer that spreads the notifications to one device in time, and keeps them back when APNs asked to wait.
 struct DevicePacer {
-    /// How many devices are remembered, by the hash of their token. Notifications to further devices are not paced.
+    /// The number of remembered devices, by the hash of their token. Notifications to other devices are not paced.
     static let limit = 65_536
 
     /// When a notification may go to its device.

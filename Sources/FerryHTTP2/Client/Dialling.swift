@@ -27,8 +27,8 @@ struct Dialling {
     /// The identifier of the connection that was started last; 0 if none was.
     private(set) var lastID: UInt64 = 0
     private let register: DialRegister
-    /// The waits after ENHANCE_YOUR_CALM. A peer may answer requests before it says that. So an answer ends the waits
-    /// only on a connection that has lasted as long as the longest of them.
+    /// The waits after ENHANCE_YOUR_CALM. A peer may answer requests before it sends that. So an answer ends the waits
+    /// only on a connection that has lasted as long as the longest wait.
     private var calmBackOff: BackOff
     /// The time between two connections that take the place of useless ones. The first is made at once. A peer that
     /// fails half of all requests would otherwise get several new connections each second.
@@ -111,8 +111,8 @@ struct Dialling {
 
     // MARK: Waits
 
-    /// Notes that a connection is left because the peer does no work on it. All that are left before the next one is made
-    /// count as one: otherwise many at once would stop the client for as many seconds.
+    /// Notes that a connection is left because the peer does no work on it. All that are left before the next one is
+    /// made count as one. Otherwise many at once would stop the client for as many seconds.
     mutating func leftUseless(now: NIODeadline) {
         guard self.lastID != self.lastIDAtReplacement else { return }
         self.lastIDAtReplacement = self.lastID
@@ -136,10 +136,10 @@ struct Dialling {
         self.wait(self.calmBackOff.fail(using: &generator), now: now)
     }
 
-    /// Whether the queue is given up because of the error, and without a retry.
+    /// Whether the error gives up the queue without a retry.
     func isFinal(_ error: ProviderError) -> Bool { self.failures.isFinal(error) }
 
-    /// Notes that the queue was given up because of an error that no retry can mend.
+    /// Notes that the queue was given up because of an error that no retry can cure.
     mutating func gaveUp(now: NIODeadline, using generator: inout SplitMix64) {
         self.wait(self.failures.refused(using: &generator), now: now)
     }
@@ -152,7 +152,7 @@ struct Dialling {
 
     enum FailureAction: Equatable {
         case dialAgain
-        /// Give up the queue: this many connections in a row failed since that time.
+        /// Give up the queue, because this many connections in a row have failed since that time.
         case giveUp(failures: Int, since: NIODeadline)
     }
 

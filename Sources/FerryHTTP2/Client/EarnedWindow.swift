@@ -1,7 +1,7 @@
 /// The number of requests that may be under way on a connection, according to how many answers connections had before
 /// they ended.
 ///
-/// The end of a connection costs the requests under way on it. Either nothing says whether APNs has them, or, after a
+/// The end of a connection costs the requests under way on it. Either it is unknown whether APNs has them, or, after a
 /// GOAWAY, they were written in vain. Without a window, a peer that ends connections early would cost most of the
 /// requests. So the window is a part of an earlier success: of the answers on this connection, or of the average number
 /// of answers on connections that ended, whichever is larger.
@@ -21,7 +21,7 @@ struct EarnedWindow {
     enum Loss: Equatable {
         /// The number of written requests that the peer says it did not process.
         case copies(Int)
-        /// Nothing says whether the peer has processed the requests.
+        /// It is unknown whether the peer has processed the requests.
         case unknown
     }
 
@@ -34,8 +34,8 @@ struct EarnedWindow {
         case open
     }
 
-    /// The window of a provider's first connection: the least that a server should allow in SETTINGS (RFC 9113 section
-    /// 6.5.2). It doubles with each window of answers.
+    /// The window of a provider's first connection: the smallest number that a server should allow in SETTINGS (RFC
+    /// 9113 section 6.5.2). It doubles with each window of answers.
     static let start = 100
     /// The divisor of progress while ends cost copies. With it, each notification is written one and a half times.
     static let divisorForCopies = 2.0
@@ -52,7 +52,7 @@ struct EarnedWindow {
         self.limit = limit
     }
 
-    /// Returns how many requests may be under way on a connection with this number of answers.
+    /// Returns the number of requests that may be under way on a connection with this number of answers.
     func size(answered: Int) -> Int {
         switch self.state {
         case .open: return self.limit
@@ -63,7 +63,7 @@ struct EarnedWindow {
         }
     }
 
-    /// Notes that an open connection has had this number of answers; returns how many requests may be under way on it.
+    /// Notes the answers on an open connection. Returns the number of requests that may be under way on it.
     ///
     /// A connection that has earned the whole limit opens the window for all.
     mutating func proved(answered: Int) -> Int {

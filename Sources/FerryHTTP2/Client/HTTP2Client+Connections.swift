@@ -18,8 +18,8 @@ extension HTTP2Client {
         self.act(.dial(id))
     }
 
-    /// When the next connection may be made, because others wait for late answers only; nil: at once, or not before another
-    /// event.
+    /// When the next connection may be made, because others wait for late answers only; nil for at once, or if only an
+    /// event can change the state.
     var lateDeadline: NIODeadline? {
         guard self.limits.waitsForLateAnswers, self.dialling.current == nil, self.dialling.deadline == nil else {
             return nil
@@ -149,13 +149,13 @@ extension HTTP2Client {
     {
         self.report(.socketError(id, error))
         if self.isFinal(error) { return self.giveUp(error, now: now) }
-        // The failed attempt began at `start`: its duration counts, too.
+        // The failed attempt began at `start`, so its duration counts, too.
         self.failed(error, since: start, now: now)
     }
 
     /// Counts a connection that has brought no answer, once.
     ///
-    /// - Parameter error: why the connection is of no use; nil: the peer's last word.
+    /// - Parameter error: the reason why the connection is of no use; nil for the peer's last word.
     mutating func countFailure(of id: ConnectionID, _ error: ProviderError? = nil, now: Moment) {
         guard self.connections[id].countsAsFailure() else { return }
         let error = error ?? self.connections[id].farewell(authority: self.authority)
@@ -164,7 +164,7 @@ extension HTTP2Client {
 
     /// Counts a connection without an answer; gives up the queue after too many.
     ///
-    /// - Parameter error: why the connection ended; nil when the peer gave no reason.
+    /// - Parameter error: the reason why the connection ended; nil if the peer gave none.
     private mutating func failed(_ error: ProviderError?, since start: NIODeadline, now: Moment) {
         switch self.dialling.failed(since: start, now: now.monotonic, using: &self.generator) {
         case .dialAgain: break
@@ -178,13 +178,13 @@ extension HTTP2Client {
         }
     }
 
-    /// Whether the queue is given up because of the error, and without a retry. Not while another connection is open: then
-    /// one server behind the name may be the only bad one.
+    /// Whether the error gives up the queue without a retry. It does not while another connection is open, because only
+    /// one of several servers behind the name may be bad.
     private func isFinal(_ error: ProviderError) -> Bool {
         self.dialling.isFinal(error) && self.connections.isEmpty
     }
 
-    /// Gives up the queue because of an error that no retry can mend.
+    /// Gives up the queue because of an error that no retry can cure.
     private mutating func giveUp(_ error: ProviderError, now: Moment) {
         self.report(.error(error))
         self.giveUpQueue(error.code == .credentialsRejected ? .credentials : .noConnection, .notRepeated)

@@ -5,13 +5,13 @@ internal import NIOCore
 extension HTTP2Client {
     /// Sends everything that was submitted, and then finishes every connection.
     ///
-    /// - Parameter proof: has no effect over HTTP/2: every acceptance is proved.
+    /// - Parameter proof: has no effect over HTTP/2, where every acceptance is proved.
     package mutating func shutDown(proof: Proof, now: Moment) {
         self.isShuttingDown = true
         self.checkCompleted(now: now)
     }
 
-    /// Gives an outcome to everything that has none, and closes every connection.
+    /// Gives an outcome to every notification without one, and closes every connection.
     ///
     /// - Parameter handed: for each connection, the number of bytes that the system took of the stream below TLS.
     package mutating func abandon(

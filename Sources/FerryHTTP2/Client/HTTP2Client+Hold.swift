@@ -44,7 +44,7 @@ extension HTTP2Client {
         case .signed:
             let pause = "Nothing is sent for \(now.seconds(until: until)) s."
             if isExpired {
-                // The token is younger than 20 minutes: an older one would be replaced at once, without a hold.
+                // The token is younger than 20 minutes. An older one would be replaced at once, without a hold.
                 let cause = ", although it is less than 20 minutes old: \(wrongClock)"
                 return (.credentialsRejected, "\(cause) \(pause)")
             }

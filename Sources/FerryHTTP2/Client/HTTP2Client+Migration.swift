@@ -3,14 +3,14 @@ package import FerryCore
 package import FerryMachine
 package import NIOCore
 
-/// What a migration between two protocols asks of the client.
+/// The client's part in a migration between two protocols.
 extension HTTP2Client {
     package var hasUsableConnection: Bool {
         if self.dialling.waitsForLimitAlone { return true }
         return self.connections.hasUsable && !self.lacksToken && !self.outage.isOn
     }
 
-    /// Whether nothing may be written for want of a provider token.
+    /// Whether no request may be written because a provider token is missing.
     private var lacksToken: Bool {
         guard self.usesTokens, case .held = self.authorization else { return false }
         return true

@@ -12,7 +12,7 @@ extension HTTP2Client {
         self.isIncomplete = true
         var run = run
         guard run.order == 0 else {
-            // It may have waited elsewhere, and be older than what is queued.
+            // The run may have waited elsewhere, and be older than the queued ones.
             self.fresh.insert(run)
             return self.connectIfNeeded(now: now)
         }
@@ -33,7 +33,7 @@ extension HTTP2Client {
 
     // MARK: Further attempts
 
-    /// Handles a notification that APNs may or may not have: it ends as uncertain, or is to be sent again.
+    /// Handles a notification that APNs may have. It ends as uncertain, or must be sent again.
     mutating func unknown(
         _ attempt: Attempt,
         _ cause: Outcome.UncertainCause,
@@ -66,9 +66,9 @@ extension HTTP2Client {
 
     // MARK: Out
 
-    /// Gives an outcome to an attempt that is not repeated: APNs' last refusal, if there was one.
+    /// Gives an outcome to an attempt that is not repeated. If APNs refused it before, the last refusal is the outcome.
     ///
-    /// - Parameter isFinal: whether it is not given back, because it is too late.
+    /// - Parameter isFinal: whether the attempt is not given back, because it is too late.
     mutating func giveUp(
         _ attempt: Attempt,
         _ cause: Outcome.UndeliveredCause,

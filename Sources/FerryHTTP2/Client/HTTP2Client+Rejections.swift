@@ -4,9 +4,9 @@ internal import FerryMachine
 internal import NIOCore
 
 extension HTTP2Client {
-    /// Handles the rejection of a notification: it is sent again as `rule` says, or gets its outcome.
+    /// Handles the rejection of a notification, which is sent again as `rule` says, or gets its outcome.
     ///
-    /// - Parameter rule: nil: it is not sent again.
+    /// - Parameter rule: the rule for the next attempt; nil if there is no other attempt.
     mutating func rejected(
         _ request: WrittenAttempt,
         _ rejection: Rejection,
@@ -37,7 +37,7 @@ extension HTTP2Client {
             self.pacer.hold(attempt.run.entries[0].tokenHash, until: due, now: now.monotonic)
         case .withNewToken, .whenThawed:
             guard case .token(let token) = self.authorization else {
-                // The token is being replaced or held at present.
+                // The token is being replaced or is held now.
                 guard self.usesTokens else {
                     return self.finallyRejected(attempt, rejection, writtenAt: request.written)
                 }

@@ -3,7 +3,7 @@ package import FerryMachine
 package import NIOCore
 
 extension HTTP2Client {
-    /// When ``tick(now:)`` is due; nil: not before another event.
+    /// When ``tick(now:)`` is due; nil if only an event can change the state.
     package var nextDeadline: NIODeadline? {
         var next = NIODeadline.distantFuture
         func consider(_ deadline: NIODeadline?) {
@@ -24,7 +24,7 @@ extension HTTP2Client {
         return next == .distantFuture ? nil : next
     }
 
-    /// Does everything that is due.
+    /// Carries out due work.
     package mutating func tick(now: Moment) {
         while let attempt = self.delayed.popFirst(dueBy: now.monotonic) { self.queueAgain(attempt) }
         self.reportHold(now: now)
@@ -58,7 +58,7 @@ extension HTTP2Client {
         }
     }
 
-    /// Leaves a connection that has allowed no stream for long, if work waits.
+    /// Leaves a connection that has allowed no stream for a long time, if work waits.
     ///
     /// "Servers SHOULD only set a zero value for short durations; if a server does not wish to accept requests, closing
     /// the connection is more appropriate" (RFC 9113, section 6.5.2).
@@ -84,7 +84,7 @@ extension HTTP2Client {
     /// Stops new requests on a connection whose peer answered no request for too long.
     private mutating func leaveSilent(_ id: ConnectionID, now: Moment) {
         let error = ProviderError(.connectionLost, "\(self.authority) answered no request in time.")
-        // One event for the connection, however many requests wait on it.
+        // The connection gets one event, even if many requests wait on it.
         if !self.connections[id].isLeaving { self.report(.socketError(id, error)) }
         self.outcomes.failed(error)
         self.countFailure(of: id, error, now: now)

@@ -6,8 +6,8 @@ internal import NIOCore
 extension HTTP2Client {
     /// Handles a server error (5xx).
     ///
-    /// If the connection is at fault, the notification goes out once more on another. As long as other requests may show
-    /// that, it waits.
+    /// If the connection is at fault, the notification is sent once more on another. It waits while other requests may
+    /// show that.
     mutating func failedOnServer(
         _ request: WrittenAttempt,
         _ rejection: Rejection,
@@ -67,9 +67,9 @@ extension HTTP2Client {
         )
     }
 
-    /// Decides about a connection: leaves it if it is useless. One that the peer closes after errors alone counts, too.
+    /// Leaves a connection if it is useless. A connection that the peer closes after errors alone counts, too.
     ///
-    /// - Parameter hasRead: whether its events were read now. Then, while sending is only tried, one error is enough.
+    /// - Parameter hasRead: whether its events were read now. If so, one error is enough while sending is only tried.
     mutating func judgeConduct(of id: ConnectionID, hasRead: Bool, now: Moment) {
         self.connections[id].conduct.tick(now: now.monotonic, underWay: self.connections[id].underWay)
         let conduct = self.connections[id].conduct
@@ -103,9 +103,9 @@ extension HTTP2Client {
         "\(self.authority) \(self.connections[id].conduct.fault) on a connection"
     }
 
-    /// Tells the outage of a connection, and sends elsewhere what failed on it.
+    /// Reports a connection to the outage, and sends its failed notifications elsewhere.
     ///
-    /// - Parameter isUseless: whether it showed by itself that it is of no use. If not, others must show the same.
+    /// - Parameter isUseless: whether the connection alone shows that it is of no use, without a second one.
     private mutating func count(_ id: ConnectionID, isUseless: Bool, now: Moment) {
         self.connections[id].conduct.count()
         self.sendElsewhere(self.suspects.take(of: id))

@@ -55,7 +55,7 @@ extension HTTP2Client {
         self.connections[id].flushed(at: end)
     }
 
-    /// Makes up to `limit` requests; returns how many.
+    /// Makes up to `limit` requests, and returns their number.
     private mutating func request(
         on id: ConnectionID,
         atMost limit: Int,
@@ -124,7 +124,7 @@ extension HTTP2Client {
         }
     }
 
-    /// The number of requests that may be written on a connection that has to show that it works; nil: any number.
+    /// The number of requests that may be written on a connection that must show that it works; nil for any number.
     private func outageAllowance(on id: ConnectionID) -> Int? {
         // Without trouble, the connection need not be looked up for each write.
         guard !self.outage.isNone else { return nil }

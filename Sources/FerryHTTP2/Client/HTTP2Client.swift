@@ -3,8 +3,8 @@ package import FerryCore
 package import FerryMachine
 internal import NIOCore
 
-/// A client of APNs over HTTP/2, without I/O. Input: notifications, bytes, events and time; output: bytes, steps,
-/// outcomes and events.
+/// A client of APNs over HTTP/2, without I/O. Notifications, bytes, events and time go in. Bytes, steps, outcomes and
+/// events come out.
 ///
 /// The life of a notification:
 ///
@@ -18,11 +18,11 @@ internal import NIOCore
 ///               └──────────────────┴────────────────────────────────┴──────┘
 /// ```
 package struct HTTP2Client: ProviderMachine, ~Copyable {
-    /// One TLS record: with larger writes, client and server take turns and each idles.
+    /// The length of one TLS record. With larger writes, client and server take turns and each idles.
     package static let chunk = 16 << 10
 
     package static func chunk(of id: ConnectionID) -> Int { self.chunk }
-    /// If at most this many requests may be under way, each notification waits for the answer to another.
+    /// The number of requests up to which each notification waits for the answer to another.
     static let narrowWindow = 4
     /// "After 15 minutes, you can retry JSON payloads that receive response status codes that begin with 5XX" (Apple).
     /// The waits grow from there.
@@ -41,7 +41,7 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
     /// The token that APNs refused last, and why. Nil after another token is used, or after the hold was reported.
     var tokenRefusal: (token: ProviderToken, reason: Reason)?
     package var outcomes = OutcomeLog()
-    /// Whether outcomes wait for their reader. If so, nothing more may be written.
+    /// Whether outcomes wait for their reader. If so, no further notification may be written.
     package var isPaused = false
     /// Whether the program wants `transmitted` events. They cost an allocation for each flush.
     package var reportsTransmitted = false
@@ -70,7 +70,7 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
     private var steps: [ConnectionStep] = []
     private var events: [ProviderEvent] = []
     var keyMove = KeyMove()
-    /// Whether something was submitted since everything was last settled.
+    /// Whether a notification was submitted since all were last settled.
     var isIncomplete = false
 
     /// - Parameters:
@@ -129,12 +129,12 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
         self.hasWork ? self.connections.bottleneck(atMost: Self.narrowWindow) : nil
     }
 
-    /// Whether something could be written with a token.
+    /// Whether a request waits for a token.
     package var needsAuthorization: Bool {
         self.usesTokens && self.hasWork && !self.connections.isEmpty
     }
 
-    /// Whether something could be written with a connection.
+    /// Whether a notification waits for a connection.
     var hasWork: Bool { !self.fresh.isEmpty || !self.again.isEmpty }
 
     // MARK: Steps and events

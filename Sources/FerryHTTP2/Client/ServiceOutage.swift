@@ -2,7 +2,7 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// A stop for sending while no connection does any work: each answers with server errors (5xx) or refuses every stream.
+/// A stop for sending while no connection does any work. Each answers with server errors (5xx) or refuses every stream.
 ///
 /// ```
 ///        a connection is useless           a newer one is useless, too
@@ -63,7 +63,7 @@ struct ServiceOutage {
     /// Whether a connection would be useless now.
     var isWaiting: Bool { self.deadline != nil }
 
-    /// The number of requests that may be written now on a connection; nil: any number.
+    /// The number of requests that may be written now on a connection; nil for any number.
     ///
     /// - Parameters:
     ///   - underWay: the number of requests under way on it, and of those that failed in a row.
@@ -82,7 +82,7 @@ struct ServiceOutage {
         if case .waiting(let until) = self.state, until <= now { self.state = .trying }
     }
 
-    /// Notes an answer that is no server error, on a connection that is of use.
+    /// Notes an answer other than a server error, on a connection that is of use.
     mutating func served(on id: ConnectionID) {
         switch self.state {
         case .none: self.state = .none(fruitless: 0)
@@ -99,7 +99,7 @@ struct ServiceOutage {
 
     enum UselessAction {
         case nothing
-        /// Sending stops: report it.
+        /// Report that sending stops.
         case report
     }
 

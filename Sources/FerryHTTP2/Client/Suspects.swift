@@ -1,17 +1,17 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The notifications that got a server error (5xx) on a connection that may be at fault, until something decides that.
+/// The notifications that got a server error (5xx) on a connection that may be at fault, until that is decided.
 ///
-/// If the connection turns out useless, they go out once more on another, with the same `apns-id`. Otherwise they follow the
-/// rule for their answer. They are at most four for each connection: the fifth error decides.
+/// If the connection turns out useless, they are sent once more on another, with the same `apns-id`. Otherwise they
+/// follow the rule for their answer. There are at most four for each connection, because the fifth error decides.
 struct Suspects {
     struct Suspect {
         var request: WrittenAttempt
         var rejection: Rejection
         var retryAfter: UInt32?
         var connection: ConnectionID
-        /// When the rule for the answer applies, if nothing has decided before.
+        /// When the rule for the answer applies, if there is no decision before.
         var until: NIODeadline
     }
 
@@ -22,12 +22,12 @@ struct Suspects {
 
     var count: Int { self.all.count }
 
-    /// The first time at which the rule applies to one.
+    /// The first time at which the rule applies to a notification.
     var deadline: NIODeadline? { self.all.first?.until }
 
     mutating func append(_ suspect: Suspect) { self.all.append(suspect) }
 
-    /// Removes and returns those of a connection.
+    /// Removes and returns the notifications of a connection.
     mutating func take(of id: ConnectionID) -> [Suspect] {
         guard self.all.contains(where: { $0.connection == id }) else { return [] }
         let taken = self.all.filter { $0.connection == id }
@@ -35,7 +35,7 @@ struct Suspects {
         return taken
     }
 
-    /// Removes and returns the first whose time is over.
+    /// Removes and returns the first notification whose time is over.
     mutating func popFirst(dueBy now: NIODeadline) -> Suspect? {
         guard let first = self.all.first, first.until <= now else { return nil }
         return self.all.removeFirst()

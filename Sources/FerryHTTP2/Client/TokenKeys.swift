@@ -7,7 +7,7 @@ struct TokenKeys {
     /// The generation of the key's first token.
     private var firstGeneration: UInt64 = 0
 
-    /// Notes that a token is used from now on; returns whether its key differs from that of the token before.
+    /// Notes that a token is used from now on. Returns whether its key differs from the key of the token before.
     mutating func use(_ token: ProviderToken) -> Bool {
         guard token.key != self.key else { return false }
         let isReplaced = self.key != nil

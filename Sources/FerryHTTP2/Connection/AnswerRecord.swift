@@ -31,10 +31,10 @@ struct AnswerRecord {
 
     mutating func wasExcluded() { self.excluded += 1 }
 
-    /// Notes a reset; returns true when resets have now cost half of a window of requests.
+    /// Notes a reset. Returns true if resets have now cost half of a window of requests.
     mutating func wasReset(window: Int) -> Bool { self.resets.reset(window: window) }
 
-    /// Starts the count of answers again: after a burst of resets the earlier answers promise nothing.
+    /// Starts the count of answers again, because after a burst of resets the earlier answers promise nothing.
     mutating func beginAnew() { self.answered = 0 }
 
     /// Notes the cost of the connection's end. Returns the number of answers until the end; nil when the cost was

@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// The last thing that a peer said about a connection, or about requests that it did not answer.
+/// The last statement of a peer about a connection, or about requests that it did not answer.
 enum CloseReason {
     case nothing
     case goAway(GoAway)
@@ -9,7 +9,7 @@ enum CloseReason {
     /// The peer broke the protocol.
     case violation
 
-    /// Returns why the connection ended, as far as the peer said; nil when it gave no reason.
+    /// Returns the reason that the peer gave for the end of the connection; nil if it gave none.
     func error(authority: String) -> ProviderError? {
         switch self {
         case .goAway(let goAway):

@@ -1,7 +1,6 @@
 internal import NIOCore
 
-/// The peer's conduct on a connection: the server errors (5xx) and refused streams in a row, with no other answer
-/// between.
+/// The peer's conduct on a connection: the server errors (5xx) and refused streams in a row, without another answer.
 ///
 /// ```
 ///           fifth in a row, a refusal,                 nothing is under way,
@@ -27,7 +26,7 @@ struct Conduct {
         case counted
     }
 
-    /// This many errors or refusals in a row are the connection's fault, and not that of single notifications.
+    /// The number of errors or refusals in a row that are the connection's fault, and not that of single notifications.
     static let limit = 5
     /// The time for an answer on a suspended connection.
     static let patience: TimeAmount = .seconds(1)
@@ -35,7 +34,7 @@ struct Conduct {
     private var state = State.serving(inARow: 0)
     /// Whether the last in a row was a refused stream.
     private var wasRefused = false
-    /// Whether any answer was no server error.
+    /// Whether any answer was not a server error.
     private var hasServed = false
 
     /// Whether new requests may be written.
@@ -65,7 +64,7 @@ struct Conduct {
     /// When a suspension ends in ``tick(now:underWay:)``; nil without one.
     var deadline: NIODeadline? { if case .suspended(let until) = self.state { until } else { nil } }
 
-    /// Notes an answer that is no server error.
+    /// Notes an answer other than a server error.
     mutating func served() {
         self.hasServed = true
         switch self.state {

@@ -6,19 +6,19 @@ struct ConnectionLimits {
     let connectTimeout: TimeAmount
     /// How long the answer to one attempt may take.
     let attemptTimeout: TimeAmount
-    /// How long the answer to a written request is waited for.
+    /// How long a written request waits for its answer.
     let answerLimit: TimeAmount
-    /// When a quiet connection is asked by PING.
+    /// The limits for PINGs on a quiet connection.
     let ping: PingMachine.Limits
-    /// How many requests may be under way.
+    /// The number of requests that may be under way.
     let maxStreams: Int
     /// Whether APNs allows one request until it has accepted a provider token.
     let startsWithOne: Bool
     /// The settings that each connection sends, and the longest answer.
     let session: HTTP2Session.Settings
 
-    /// How long a connection with requests under way may be silent before a PING, if late answers are waited for. With
-    /// ``PingMachine/limit`` a peer may stand still for 16 s before its connection is dead.
+    /// How long a connection with requests under way may be silent before a PING, if requests wait for late answers.
+    /// With ``PingMachine/limit`` a peer may stand still for 16 s before its connection is dead.
     static let stall: TimeAmount = .seconds(6)
 
     /// Whether requests wait for late answers.

@@ -60,7 +60,7 @@ extension HTTP2Connection {
 
     /// A request that is over is named by its slot.
     enum ReadAction {
-        /// This number of requests may be under way now.
+        /// The window has changed to this number of requests.
         case windowAdjusted(Int)
         /// The peer answered. Call ``answered(_:earned:)`` next.
         case answered(InFlight.Request, PushAnswer)
@@ -116,11 +116,11 @@ extension HTTP2Connection {
     /// Notes the peer's answer to a request. It also counts if the connection is left or gone.
     ///
     /// - Parameter earned: is widened when the connection has had a window of answers.
-    /// - Returns: the number of requests that may be under way now; nil: as many as before.
+    /// - Returns: the number of requests that may be under way now; nil for as many as before.
     mutating func answered(_ answer: PushAnswer, earned: inout EarnedWindow) -> Int? {
         let rule = answer.retryRule
         if rule == .elsewhere {
-            // The answer is about the connection, and tells nothing about the request.
+            // The answer is about the connection, and not about the request.
             self.closeReason = .answer(answer.reason ?? .unknown)
         } else {
             self.standing.answered()
@@ -173,8 +173,8 @@ extension HTTP2Connection {
 
     // MARK: Requests without an end
 
-    /// When the connection gets no new requests, although late answers are still waited for; nil: not before another
-    /// event. Either the peer has ended no request for `attemptTimeout`, or the late requests fill the window.
+    /// When the connection stops getting new requests, although late answers may still come; nil if only an event can
+    /// change that. Either the peer has ended no request for `attemptTimeout`, or the late requests fill the window.
     func lateAt(hasWork: Bool) -> NIODeadline? {
         guard !self.isLeaving, let written = self.streams.firstWritten else { return nil }
         let isFull = hasWork && self.room == 0

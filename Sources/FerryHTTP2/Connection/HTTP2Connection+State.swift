@@ -102,7 +102,7 @@ extension HTTP2Connection {
 
         enum FinishAction {
             case nothing
-            /// No more bytes follow: close after the written bytes.
+            /// No more bytes follow, so close after the written bytes.
             case finish
         }
 

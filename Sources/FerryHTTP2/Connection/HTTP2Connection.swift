@@ -7,7 +7,8 @@ internal import NIOCore
 ///
 /// The owner keeps what a request is about, and names each request by a number of its own.
 ///
-/// Its ``State`` tells how near its end is. Its ``StreamWindow`` tells how many requests it takes: one at first.
+/// Its ``State`` shows how near its end is. Its ``StreamWindow`` shows how many requests it takes, which is one at
+/// first.
 struct HTTP2Connection: ~Copyable {
     let id: ConnectionID
     /// When the connection was made.
@@ -15,8 +16,8 @@ struct HTTP2Connection: ~Copyable {
     let limits: ConnectionLimits
     private(set) var state = State.open
     private var ping: PingMachine
-    // Only this file and HTTP2Connection+Requests.swift change these. They lie beside the state, because a transition
-    // moves the state.
+    // Only this file and HTTP2Connection+Requests.swift change these. They are not in the state, which transitions
+    // move.
     var streams: RequestStreams
     var window: StreamWindow
     var record = AnswerRecord()
@@ -68,7 +69,7 @@ struct HTTP2Connection: ~Copyable {
     /// The number of further requests that may be under way.
     var room: Int { self.isLeaving ? 0 : max(self.window.size - self.streams.count, 0) }
 
-    /// Whether more connections would help: this one is full, and the reason is not that APNs allows one stream only.
+    /// Whether more connections would help. They would if this one is full, unless APNs allows only one stream.
     var isSaturated: Bool {
         self.standing == .proven && self.window.size > 1 && (self.room == 0 || self.streams.session.hasCutBody)
     }
@@ -84,7 +85,7 @@ struct HTTP2Connection: ~Copyable {
         return since + self.limits.attemptTimeout <= now
     }
 
-    /// Returns why the connection ends, as far as the peer said; nil when it gave no reason.
+    /// Returns the reason that the peer gave for the end of the connection; nil if it gave none.
     func farewell(authority: String) -> ProviderError? { self.closeReason.error(authority: authority) }
 
     // MARK: Leaving
@@ -102,10 +103,10 @@ struct HTTP2Connection: ~Copyable {
         if case .nothing = self.closeReason { self.closeReason = .violation }
     }
 
-    /// Notes that the connection ended or is left; returns true when it is to be counted as failed now.
+    /// Notes that the connection ended or is left. Returns true if it must be counted as failed now.
     mutating func countsAsFailure() -> Bool { self.standing.countsAsFailure() }
 
-    /// Notes that the end of the connection is no failure of connecting.
+    /// Notes that the end of the connection is not a failure of connecting.
     mutating func excuse() { self.standing.excuse() }
 
     /// Stops new requests, and ends the connection when the last was answered.

@@ -34,7 +34,7 @@ struct PingMachine {
         case asked(at: NIODeadline, holds: Bool)
         /// The answer takes so long that new requests go to another connection. The PING was sent at that time.
         case doubtful(asked: NIODeadline)
-        /// The answer did not come in time: the connection is dead.
+        /// The answer did not come in time, so the connection is dead.
         case overdue
     }
 
@@ -98,8 +98,7 @@ struct PingMachine {
 
     /// Notes that bytes arrived. They do not answer a PING.
     ///
-    /// After an idle time they prove nothing: they may have come before it, and may have lain in the socket while the
-    /// process was stopped.
+    /// After an idle time they prove nothing, because they may have waited in the socket while the process was stopped.
     mutating func heard(now: Moment) {
         guard case .heard(_, let awake) = self.state, !self.isIdle(since: awake, now: now) else { return }
         self.state = .heard(at: now.monotonic, awake: now.boot)

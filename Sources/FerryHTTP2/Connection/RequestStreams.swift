@@ -122,7 +122,7 @@ struct RequestStreams: ~Copyable {
                 if let event = self.over(stream, errorCode, now: now) { return event }
             case .ended(let stream):
                 guard let event = self.over(stream, 0, now: now) else { continue }
-                // The rest of the body would be useless: the peer has answered already.
+                // The rest of the body would be useless, because the peer has answered already.
                 if !self.session.isSent(stream) { self.answeredEarly = stream }
                 return event
             case .goAway(let lastStreamID, let errorCode, let debugData):
@@ -165,7 +165,7 @@ struct RequestStreams: ~Copyable {
         case answered(PushAnswer)
         /// The peer cannot have understood it.
         case unsent
-        /// Nothing says whether the peer processed it.
+        /// It is unknown whether the peer processed it.
         case unknown
     }
 

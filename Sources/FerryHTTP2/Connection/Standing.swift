@@ -16,7 +16,7 @@ enum Standing {
 
     mutating func answered() { self = .proven }
 
-    /// Notes that the end of the connection is no failure of connecting.
+    /// Notes that the end of the connection is not a failure of connecting.
     mutating func excuse() {
         if case .untried = self { self = .counted }
     }

@@ -1,11 +1,11 @@
-/// The topics of notifications that name none: the app's bundle ID, with the suffix of each push type.
+/// The topics of notifications without one: the app's bundle ID, with the suffix of each push type.
 ///
 /// All are made in advance, so that a request needs no allocation.
 package struct DefaultTopic: Sendable {
     /// The topics by the code of the push type. Code 0 is a notification without a push type.
     private let topics: [[UInt8]]
 
-    /// - Parameter bundleID: nil when there is no default.
+    /// - Parameter bundleID: the app's bundle ID; nil if there is no default.
     package init(bundleID: String?, table: PushTypeTable) {
         guard let bundleID, !bundleID.isEmpty else {
             self.topics = []

@@ -16,7 +16,7 @@ internal import FerryPlatform
 /// All other notifications stay without a type. A derived type never makes Ferry refuse a notification: location is not
 /// derived without provider tokens, and a priority that the type does not take becomes 5, which every type takes.
 extension RequestCheck {
-    /// Returns the codes of push type and priority to send, for an entry whose bytes stand in `arena`; 0: do not send.
+    /// Returns the codes of push type and priority to send, for an entry whose bytes are in `arena`; 0 for none.
     package func typeAndPriority(of entry: BatchEntry, in arena: UnsafePointer<UInt8>) -> (type: UInt8, priority: UInt8)
     {
         guard entry.pushType == 0 else {
@@ -34,7 +34,7 @@ extension RequestCheck {
         return (type.code, isTaken ? entry.priority : Priority.powerAware.rawValue)
     }
 
-    /// - Parameter topic: empty when there is none.
+    /// - Parameter topic: the topic; empty if there is none.
     package func derivedPushType(
         topic: UnsafeBufferPointer<UInt8>,
         payload: UnsafeBufferPointer<UInt8>

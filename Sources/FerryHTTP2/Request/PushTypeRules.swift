@@ -10,7 +10,7 @@ package struct PushTypeRules: Sendable {
     package let headerValue: StaticString
     /// The end of the topic, after the bundle ID.
     package let suffix: TopicSuffix
-    /// The priority that is sent if the caller gave none; nil: no header, and APNs assumes 10.
+    /// The priority that is sent if the caller gave none; nil for no header, and APNs then assumes 10.
     package let defaultPriority: Priority?
     /// The largest payload in bytes.
     package let payloadLimit: Int

@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// What APNs would refuse in a broadcast.
+/// The faults of a broadcast that APNs would refuse.
 ///
 /// Source: "Sending broadcast push notification requests to APNs" (Apple).
 extension RequestCheck {

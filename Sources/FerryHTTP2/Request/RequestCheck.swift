@@ -1,6 +1,6 @@
 package import FerryCore
 
-/// A check that finds what APNs would refuse, before a notification is sent.
+/// A check for the faults that APNs would refuse, before a notification is sent.
 ///
 /// It refuses only what APNs is known to refuse, and leaves everything else to APNs. The checks run in the order of the
 /// code, and the first fault is the result.

@@ -6,8 +6,9 @@ package import FerryMachine
 /// It uses HPACK as Apple asks for it. `:path` and `authorization` are literals that no table keeps. The values of
 /// `apns-id` and `apns-collapse-id` differ each time: once for each connection they go into the table, so that it has
 /// their names, and then they are literals. All others are indexed. `apns-expiration` is treated like those two if its
-/// value differs from the request before, and is indexed otherwise: values that differ each time would push all others
-/// out of the table. `apns-channel-id` and `apns-request-id` of broadcasts are literals, too: broadcasts are few.
+/// value differs from the request before, and is indexed otherwise. Values that differ each time would push all others
+/// out of the table. `apns-channel-id` and `apns-request-id` of broadcasts are literals, too, because broadcasts are
+/// few.
 package struct RequestFields: ~Copyable {
     /// The block of fields. The measurement of a bare request's cost uses it, too.
     package private(set) var block = HeaderBlock()
@@ -24,7 +25,7 @@ package struct RequestFields: ~Copyable {
         self.check = check
     }
 
-    /// Sets the token that requests carry from now on; nil: no token.
+    /// Sets the token that requests carry from now on; nil for no token.
     package mutating func authorize(_ token: ProviderToken?) {
         self.authorization = token.map { StableBytes($0.headerValue) }
     }

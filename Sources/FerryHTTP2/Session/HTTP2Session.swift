@@ -13,7 +13,7 @@ package struct HTTP2Session: ~Copyable {
 
     /// The settings that a session sends first, and its limits for input.
     package struct Settings: Sendable {
-        /// SETTINGS_MAX_CONCURRENT_STREAMS; nil: not sent.
+        /// SETTINGS_MAX_CONCURRENT_STREAMS; nil if it is not sent.
         package var maxConcurrentStreams: UInt32?
         /// SETTINGS_INITIAL_WINDOW_SIZE: the bytes that the peer may send on each stream.
         package var initialWindowSize: UInt32 = 65_535
@@ -22,7 +22,7 @@ package struct HTTP2Session: ~Copyable {
         /// Whether the session opens windows again when bytes arrive. If not, only ``HTTP2Session/consume(_:)`` opens
         /// the connection's window, and nothing opens those of the streams.
         package var updatesWindows = true
-        /// How many bytes of a body are kept. Further bytes are dropped.
+        /// The number of bytes of a body that are kept. Further bytes are dropped.
         package var maximumBodyLength = 8192
 
         package init() {}
@@ -40,8 +40,7 @@ package struct HTTP2Session: ~Copyable {
         case settings(maxConcurrentStreams: Int)
         /// To a server: the fields of a request arrived.
         case headers(Stream, isLast: Bool)
-        /// To a server: a request is complete. To a client: an answer is complete, and the end of the request may not
-        /// be sent yet.
+        /// A message is complete: for a server a request; for a client an answer, maybe before its request is sent.
         case ended(Stream)
         /// A stream ended. Its answer is complete if ``HTTP2Session/isEnded(_:)`` is true.
         case closed(Stream, errorCode: UInt32)
@@ -374,7 +373,7 @@ package struct HTTP2Session: ~Copyable {
 
     /// Sends GOAWAY.
     ///
-    /// - Parameter lastStreamID: the highest stream that was or may be processed; nil: the last stream that arrived.
+    /// - Parameter lastStreamID: the highest stream that was or may be processed; nil for the last stream that arrived.
     package mutating func goAway(lastStreamID: Int32? = nil, errorCode: UInt32 = 0, debugData: [UInt8] = []) {
         self.inbox.pointee.goAway()
         let last = lastStreamID ?? self.lastReceivedStreamID

@@ -119,7 +119,7 @@ struct Inbox: ~Copyable {
 
     /// Copies the next bytes to send: see ``StreamSlot/takeBytes(_:atMost:)``.
     ///
-    /// - Parameter window: what the peer lets all streams send together.
+    /// - Parameter window: the number of bytes that the peer lets all streams send together.
     mutating func takeBytes(
         of index: Int,
         _ target: UnsafeMutablePointer<UInt8>,

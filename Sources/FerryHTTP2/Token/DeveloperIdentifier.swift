@@ -12,8 +12,7 @@ package struct DeveloperIdentifier: Hashable, Sendable, CustomStringConvertible 
         self.text = text
     }
 
-    /// Returns why `text` is no identifier, as the end of a sentence; nil when it is one. The sentence quotes nothing
-    /// of `text`.
+    /// Returns why `text` is not an identifier, as the end of a sentence without a quotation; nil if it is one.
     package static func fault(in text: String) -> String? {
         let length = text.count
         guard length == Self.length else {

@@ -18,8 +18,8 @@ package struct GivenToken: Sendable, Equatable {
 
     /// Reads a token that may have white space or `bearer` around it.
     ///
-    /// The result is nil for bytes that no field of a request can carry, and for an incomplete JSON Web Token: a file
-    /// may be read while it is being written.
+    /// The result is nil for bytes that no field of a request can carry, and for an incomplete JSON Web Token, because
+    /// a file may be read while it is being written.
     package init?(_ bytes: some Collection<UInt8>) {
         var text = bytes.drop(while: Self.isSpace)[...]
         let scheme = Array("bearer ".utf8)

@@ -34,7 +34,7 @@ package struct GivenTokenMachine: Sendable {
 
     /// The reason why a given token is not used.
     package enum Fault: Error, Sendable, Equatable {
-        /// It is older than an hour by this computer's clock: `seconds` is its age.
+        /// The token is older than an hour by this computer's clock. `seconds` is its age.
         case expired(seconds: Int64)
         /// APNs has refused it as expired.
         case refused
@@ -59,7 +59,7 @@ package struct GivenTokenMachine: Sendable {
     private var taken: Taken?
     private var nextFetch = NIODeadline.distantPast
     private var frozenUntil: NIODeadline?
-    /// Why the token that was given last is not used; nil when it is used.
+    /// The reason why the last given token is not used; nil if it is used.
     package private(set) var fault: Fault?
     /// The number of tokens that were taken.
     package private(set) var count: UInt64 = 0

@@ -57,7 +57,8 @@ package struct ProviderTokenMachine: Sendable {
         case minted(Minted)
     }
 
-    /// "no more than once every 20 minutes" ("Establishing a token-based connection to APNs", Apple)
+    /// The shortest time between two tokens: "no more than once every 20 minutes" ("Establishing a token-based
+    /// connection to APNs", Apple).
     package static let shortestInterval = TimeAmount.minutes(20)
     /// "and no less than once every 60 minutes" (as above); Ferry renews ten minutes earlier.
     package static let renewalAge = TimeAmount.minutes(50)
@@ -186,7 +187,7 @@ package struct ProviderTokenMachine: Sendable {
                 break
             }
         case .tooManyProviderTokenUpdates:
-            // The generation does not matter here: the provider has changed its token too often.
+            // The generation does not matter here, because the provider has changed its token too often.
             let end = now + Self.freeze
             self.frozenUntil = max(self.frozenUntil ?? end, end)
         default:
