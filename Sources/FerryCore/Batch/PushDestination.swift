@@ -1,10 +1,10 @@
-/// Where a notification goes.
+/// The destination of a notification.
 package enum PushDestination: Sendable {
     case device(DeviceToken)
     /// All devices that follow a broadcast channel.
     case channel(ChannelID)
 
-    /// The bytes that stand for it in a batch: the device token, or the text of the channel's identifier.
+    /// The bytes of the destination in a batch: the device token, or the text of the channel's identifier.
     package var bytes: [UInt8] {
         switch self {
         case .device(let device): device.bytes

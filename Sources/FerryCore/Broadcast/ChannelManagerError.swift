@@ -1,4 +1,4 @@
-/// Why a request to create, read, delete or list channels failed.
+/// The reason why a request to create, read, delete or list channels failed.
 ///
 /// ``mayHaveTakenEffect`` tells whether a channel may have been made or deleted all the same.
 public struct ChannelManagerError: Error, Sendable, CustomStringConvertible {

@@ -1,12 +1,12 @@
 package import FerryPlatform
 
-/// A value behind POSIX' own lock: the lock of this package. Any thread.
+/// A value behind a POSIX mutex, which is the lock of this package. Any thread may use it.
 ///
-/// Where a thread must wait until the value changes, the library for C has `Monitor`; everything else waits in tasks.
+/// The library for C has `Monitor` for threads that wait until a value changes. All other code waits in tasks.
 ///
-/// `Mutex` of the module `Synchronization` does the same, but not in a child of `fork`: it remembers the number of the thread
-/// that forked, and the kernel then takes the lock's holder for a thread of the parent and ends the wait with an error, which
-/// traps. Providers live in such children, through the library for C.
+/// `Mutex` of the module `Synchronization` does not work in a child of `fork`. It remembers the number of the thread
+/// that forked. The kernel then takes the lock's holder for a thread of the parent, and ends the wait with an error,
+/// which traps. The library for C has providers in such children.
 package struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     // Unchecked because the value is only reached under the lock.
     @usableFromInline let mutex: UnsafeMutablePointer<pthread_mutex_t>
@@ -28,7 +28,7 @@ package struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
         self.value.deallocate()
     }
 
-    /// Calls `body` with the value while no other thread has it. Not again from within.
+    /// Calls `body` with the value while no other thread has it. `body` must not call it again.
     @inlinable
     package borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result

@@ -1,5 +1,5 @@
 extension ProviderEvent: CustomStringConvertible {
-    /// One short line without tokens, however many notifications the event is about: "connection 3: 200 tags written".
+    /// One short line without tokens, even for many notifications: "connection 3: 200 tags written".
     public var description: String {
         switch self {
         case .connected(let id, let open): "\(id) is open, of \(open)"

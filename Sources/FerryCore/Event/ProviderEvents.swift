@@ -110,7 +110,7 @@ package final class EventHub: Sendable {
 
     /// Gives `event` to every subscription. Does nothing after ``finish()``.
     ///
-    /// - Parameter side: the protocol over which it happened. Nil: the provider has only one, or it concerns both.
+    /// - Parameter side: the protocol over which it happened; nil if the provider has only one, or if it concerns both.
     package func send(_ event: ProviderEvent, of side: ProviderSide? = nil) {
         guard self.hasSubscribers else { return }
         for buffer in self.live() where buffer.interest.includes(event, of: side) { buffer.append(event) }
@@ -144,9 +144,9 @@ package final class EventHub: Sendable {
 /// The events that a subscription gets.
 package enum EventInterest: Sendable {
     case all
-    /// All but ``ProviderEvent/transmitted(_:tags:)``, of which there is one for each write.
+    /// All events except ``ProviderEvent/transmitted(_:tags:)``, of which there is one for each write.
     case allButTransmitted
-    /// Those of one protocol.
+    /// The events of one protocol.
     case side(ProviderSide)
     /// The devices that no longer have the app.
     case goneDevices
@@ -214,7 +214,7 @@ final class EventBuffer: Sendable {
     private let limit: Int
     /// Called outside the lock after each event that no reader awaited.
     private let onNews: @Sendable () -> Void
-    /// Called outside the lock when a second reader came, the first time.
+    /// Called outside the lock when a second reader comes for the first time.
     private let onSecondReader: @Sendable () -> Void
     private let state = Locked(State())
 

@@ -1,4 +1,4 @@
-/// How long something took, of any number of notifications, in 48 numbers: a bounded histogram.
+/// A histogram of durations, for any number of notifications, in 48 numbers.
 ///
 /// The bounds of two neighbouring buckets differ by the factor √2, from 1 µs to about 8.4 s; the last bucket has everything longer.
 /// A quantile is the upper bound of its bucket, and so at most 41 % too large.
@@ -11,7 +11,7 @@ public struct DurationHistogram: Sendable, Hashable {
     /// The number of durations.
     public private(set) var count = 0
 
-    /// None.
+    /// Creates a histogram without durations.
     public init() {}
 
     /// Returns the upper bound of a bucket; nil for the last one, which has none.

@@ -1,4 +1,4 @@
-/// Something that happened to a migration, beside what happens on its two sides.
+/// An event of a migration itself, beside the events of its two sides.
 @nonexhaustive
 public enum MigrationEvent: Sendable, Hashable {
     /// Every device is on the side that the rule gives it, or on the other while that side is down.
@@ -6,11 +6,11 @@ public enum MigrationEvent: Sendable, Hashable {
     /// Notifications wait because earlier ones of their devices have no outcome on this side yet. Sent once for a move, after
     /// 5 s.
     case waiting(for: ProviderSide, notifications: Int)
-    /// The side is down: its devices go over the other one, while that works. `error` is its last trouble.
+    /// The side is down. Its devices go over the other one while that works. `error` is its last trouble.
     case down(ProviderSide, ProviderError?)
     /// A group of devices tries a side that is down.
     case trial(ProviderSide)
-    /// The side that was down works: its devices return.
+    /// The side that was down works again, and its devices return.
     case up(ProviderSide)
     /// This many notifications that the side could not deliver go over the other one.
     case wentOver(from: ProviderSide, count: Int)

@@ -1,23 +1,24 @@
-/// A part of a number of notifications, and how far chance may have moved it.
+/// A part of a number of notifications, and the range in which the true part may lie by chance.
 public struct MigrationRate: Sendable, Hashable {
-    /// The number of those that are meant.
+    /// The number of notifications in the part.
     public var count: Int
-    /// The number of all.
+    /// The number of all notifications.
     public var total: Int
 
     /// - Parameters:
-    ///   - count: the number of those that are meant, 0 to `total`.
-    ///   - total: the number of all.
+    ///   - count: the number of notifications in the part, 0 to `total`.
+    ///   - total: the number of all notifications.
     public init(_ count: Int, of total: Int) {
         self.total = max(total, 0)
         self.count = min(max(count, 0), self.total)
     }
 
-    /// The part, 0 to 1; 0 if there are none.
+    /// The part, 0 to 1; 0 without notifications.
     public var value: Double { self.total == 0 ? 0 : Double(self.count) / Double(self.total) }
 
-    /// The bounds, 0 to 1, between which the true rate lies with 95 % probability if notifications were independent. Nil if there
-    /// are none. The notifications of one device are not independent, so the true bounds are wider.
+    /// The bounds, 0 to 1, between which the true rate would lie with 95 % probability if notifications were
+    /// independent; nil without notifications. The notifications of one device are not independent, so the true bounds
+    /// are wider.
     ///
     /// Source: Wilson, "Probable inference, the law of succession, and statistical inference" (JASA 1927).
     public var interval: ClosedRange<Double>? {

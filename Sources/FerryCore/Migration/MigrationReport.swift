@@ -3,17 +3,17 @@
 /// The devices of the two sides differ, so a difference between two rates may be one between devices. Compare rates with
 /// ``MigrationRate/interval``.
 public struct MigrationReport: Sendable, Hashable {
-    /// What one side did.
+    /// The figures of one side.
     public struct Side: Sendable, Hashable {
-        /// Its outcomes. An acceptance over the binary protocol is mostly presumed.
+        /// The outcomes of the side. An acceptance over the binary protocol is mostly presumed.
         public var outcomes = OutcomeCounts()
-        /// Why notifications were not accepted.
+        /// The causes for which notifications were not accepted.
         public var causes = OutcomeCauses()
-        /// The number of its outcomes that turned out wrong. Each was an acceptance before: see ``correctedAcceptances``.
+        /// The number of outcomes that turned out wrong. Each was an acceptance before; see ``correctedAcceptances``.
         public var contradicted = 0
-        /// The number of notifications that it took because the other side cannot take them.
+        /// The number of notifications that the side took because the other cannot take them.
         public var forced = 0
-        /// The number of notifications that it could not deliver, and the other side took over.
+        /// The number of notifications that the side could not deliver, and that the other took over.
         public var wentOver = 0
 
         /// The number of entries of the binary feedback list that were given to the provider; 0 over HTTP/2. The list may name a
@@ -21,11 +21,11 @@ public struct MigrationReport: Sendable, Hashable {
         public var feedback = 0
         /// How long notifications took from their submission until they were written, each copy by itself.
         public var timeToWrite = DurationHistogram()
-        /// How long they took from there to the peer's answer, or to the proof of an acceptance. Over the binary protocol a probe
-        /// proves acceptances at the end of a run, after the settle time, which is then part of it.
+        /// How long notifications took from the write to the peer's answer, or to the proof of an acceptance. Over the
+        /// binary protocol a probe proves acceptances at the end of a run. The time then includes the settle time.
         public var timeToAnswer = DurationHistogram()
-        /// How long they took from there to an acceptance that rests on silence. It is a round trip and the settle time, and tells
-        /// nothing about the peer's speed.
+        /// How long notifications took from the write to an acceptance that rests on silence. It is a round trip and
+        /// the settle time, and shows nothing about the peer's speed.
         public var timeToPresume = DurationHistogram()
 
         /// Nothing.
@@ -34,8 +34,9 @@ public struct MigrationReport: Sendable, Hashable {
         /// The acceptances that were not contradicted.
         public var correctedAcceptances: Int { max(self.outcomes.accepted - self.contradicted, 0) }
 
-        /// The number of notifications to devices that the peer calls dead: status 8 and BadDeviceToken, Unregistered and
-        /// ExpiredToken (410), and ``feedback``. The two protocols tell it differently, so compare this number and not its parts.
+        /// The number of notifications to devices that the peer calls dead: status 8 and BadDeviceToken, Unregistered
+        /// and ExpiredToken (410), and ``feedback``. The two protocols report it differently, so compare this number
+        /// and not its parts.
         public var deadDevices: Int {
             self.causes.rejected.reduce(self.feedback) { sum, cause in
                 cause.key == .badDeviceToken || cause.key.isOfGoneDevice ? sum + cause.value : sum
@@ -49,7 +50,7 @@ public struct MigrationReport: Sendable, Hashable {
         public var deadDeviceRate: MigrationRate { MigrationRate(self.deadDevices, of: self.outcomes.settled) }
     }
 
-    /// Both sides over one time.
+    /// The figures of both sides over one time.
     public struct Period: Sendable, Hashable {
         /// The binary protocol.
         public var binary = Side()
@@ -59,7 +60,7 @@ public struct MigrationReport: Sendable, Hashable {
         /// Nothing.
         public init() {}
 
-        /// One of the two.
+        /// The figures of one side.
         public subscript(side: ProviderSide) -> Side {
             get {
                 switch side {
@@ -78,14 +79,14 @@ public struct MigrationReport: Sendable, Hashable {
 
     /// The share of devices over HTTP/2, in percent, as the rule has it now.
     public var share: Double
-    /// Over the provider's whole life.
+    /// The figures over the provider's whole life.
     public var life = Period()
-    /// Since the rule last changed.
+    /// The figures since the rule last changed.
     public var sinceChange = Period()
     /// The number of device groups, each 1/4096 of all devices, that wait until their earlier notifications have an outcome on
     /// the side that they leave.
     public var movingGroups = 0
-    /// The number of notifications that wait for that.
+    /// The number of notifications that wait for these groups.
     public var waiting = 0
     /// The sides that are down.
     public var down: Set<ProviderSide> = []
@@ -94,13 +95,13 @@ public struct MigrationReport: Sendable, Hashable {
         self.share = share
     }
 
-    /// Begins to count anew for ``sinceChange``.
+    /// Starts the counts of ``sinceChange`` again.
     package mutating func startPeriod(share: Double) {
         self.share = share
         self.sinceChange = Period()
     }
 
-    /// Adds what another event loop did. Both have the same rule.
+    /// Adds the figures of another event loop, which has the same rule.
     package mutating func add(_ other: MigrationReport) {
         for side in ProviderSide.allCases {
             self.life[side].add(other.life[side])

@@ -1,21 +1,21 @@
-/// Which notifications go over HTTP/2 and which over the binary protocol, while a provider moves from one to the other.
+/// The choice of the protocol for each notification, while a provider moves from the binary protocol to HTTP/2.
 ///
 /// ``devices`` decides first, then ``topics``, then ``share``.
 public struct MigrationRule: Sendable, Hashable {
-    /// The share of devices whose notifications go over HTTP/2, in percent: 0 to 100. It is rounded to 1/4096 of all devices,
-    /// but only 0 is none and only 100 is all.
+    /// The share of devices whose notifications go over HTTP/2, in percent: 0 to 100. It is rounded to 1/4096 of all
+    /// devices, but only 0 means none and only 100 means all.
     ///
-    /// A device is chosen by a hash of its token, the same in each process and release: see ``position(of:)``. A larger share
-    /// moves further devices over and none back.
+    /// A hash of the token chooses a device. It is the same in each process and release; see ``position(of:)``. A
+    /// larger share moves further devices over, and no device back.
     public var share: Double
-    /// The side of notifications with these topics. A notification that names no topic is not in it.
+    /// The side of notifications with these topics. It does not concern a notification without a topic.
     public var topics: [String: ProviderSide]
     /// The side of single devices.
     public var devices: [DeviceToken: ProviderSide]
 
     /// - Parameters:
-    ///   - share: the share of devices whose notifications go over HTTP/2, in percent. A number outside 0 to 100 counts as the
-    ///     nearer end; what is no number, as 0.
+    ///   - share: the share of devices whose notifications go over HTTP/2, in percent. A number outside 0 to 100 counts
+    ///     as the nearer end, and NaN as 0.
     ///   - topics: the side of notifications with these topics.
     ///   - devices: the side of single devices.
     public init(
@@ -59,8 +59,8 @@ public struct MigrationRule: Sendable, Hashable {
         device.bytes.withUnsafeBufferPointer { self.position(ofHash: DeviceToken.stableHash($0)) }
     }
 
-    // The finaliser makes the position independent of the low bits of the hash, by which a provider chooses the connection:
-    // otherwise some connections of a side would stand idle at some shares.
+    // The finaliser makes the position independent of the low bits of the hash, by which a provider chooses the
+    // connection. Otherwise some connections of a side would be idle at some shares.
     @inline(__always)
     package static func position(ofHash tokenHash: UInt32) -> Int {
         var hash = tokenHash

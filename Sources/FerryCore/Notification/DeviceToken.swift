@@ -116,8 +116,8 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Returns a hash that is the same in every run and on every machine. With another one, a device would change its
-    /// connection and its share of a migration. Tokens are random, but no fixed 32 bits are random in every token:
-    /// hence FNV-1a over all bytes.
+    /// connection and its share of a migration. Tokens are random, but no fixed 32 bits are random in every token. So
+    /// the hash is FNV-1a over all bytes.
     package static func stableHash(_ token: UnsafeBufferPointer<UInt8>) -> UInt32 {
         var words = UnsafeRawBufferPointer(token)
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
@@ -129,7 +129,7 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
         for byte in words {
             hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
         }
-        // The last bytes have not changed every bit yet: hence the finaliser of MurmurHash3.
+        // The last bytes have not changed every bit yet, so the finaliser of MurmurHash3 follows.
         hash = (hash ^ (hash >> 33)) &* 0xff51_afd7_ed55_8ccd
         return UInt32(truncatingIfNeeded: hash ^ (hash >> 32))
     }

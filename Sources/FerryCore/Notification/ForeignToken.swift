@@ -1,8 +1,8 @@
-/// A text that is given as a device token, and is of another kind. Nothing of it is quoted.
+/// A text of another kind that was given as a device token. No part of it is quoted.
 enum ForeignToken {
-    /// `{length = 32, bytes = 0x00fc13ad 85652412 … 421348}`: what `NSData` says of itself since iOS 13.
+    /// `{length = 32, bytes = 0x00fc13ad 85652412 … 421348}`, the description of `NSData` since iOS 13.
     case shortDescription
-    /// `32 bytes`: what `Data` of Swift says of itself.
+    /// `32 bytes`, the description of Swift's `Data`.
     case length
     /// A registration token of Firebase Cloud Messaging.
     case fcm

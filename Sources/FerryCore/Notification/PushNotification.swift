@@ -21,13 +21,14 @@ public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
     /// The push type. Nil: HTTP/2 derives it if topic and payload decide it, and otherwise leaves the header out. The
     /// binary protocol has no push type.
     public let pushType: PushType?
-    /// Nil: HTTP/2 leaves the header out, and the binary protocol writes 10. Both mean ``Priority/immediate``.
+    /// The urgency. If nil, HTTP/2 leaves the header out, and the binary protocol writes 10: ``Priority/immediate``.
     public let priority: Priority?
-    /// Nil: HTTP/2 leaves the header out, and APNs decides. The binary protocol writes 0, which is ``Expiration/once``.
+    /// The expiration. If it is nil, HTTP/2 leaves the header out, and APNs decides. The binary protocol writes 0,
+    /// which is ``Expiration/once``.
     public let expiration: Expiration?
     /// Notifications with the same collapse id replace each other on the device. HTTP/2 only.
     public let collapseID: String?
-    /// Nil: HTTP/2 makes one. The binary protocol has no apns-id.
+    /// The identifier over HTTP/2. If it is nil, HTTP/2 makes one. The binary protocol has none.
     public let apnsID: APNSID?
 
     /// The topic and the payload's length, for logs: "notification for com.example.app with a payload of 26 bytes".

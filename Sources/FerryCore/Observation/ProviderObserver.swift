@@ -1,26 +1,27 @@
-/// Receives what a provider does, for metrics.
+/// A receiver of a provider's activity, for metrics.
 public protocol ProviderObserver: Sendable {
-    /// Called after each turn of a provider's event loop in which something changed. One call tells of all notifications
-    /// of that turn; with several event loops, it may tell of several turns.
+    /// Called after each turn of a provider's event loop in which something changed. One call covers all notifications
+    /// of that turn, and with several event loops maybe several turns.
     ///
-    /// Called on an event loop: it must not block, because it stops everything else on that loop. If the loop has ended
-    /// before the provider, the last call comes on the thread that noticed. Calls for one provider never overlap.
+    /// It is called on an event loop, and must not block, because it stops everything else on that loop. If the loop
+    /// has ended before the provider, the last call comes on the thread that noticed. Calls for one provider never
+    /// overlap.
     func observed(_ activity: ProviderActivity)
 }
 
-/// What a provider did since its observer was last called, and where it stands now.
+/// The activity of a provider since the last call of its observer, and its present queues.
 ///
-/// It holds no device token, topic, tag or connection, so that its keys may become dimensions. A reason may be the peer's own
-/// text: see ``Reason/isKnown``.
+/// It has no device token, topic, tag or connection, so its keys may become dimensions. A reason may be the peer's own
+/// text; see ``Reason/isKnown``.
 public struct ProviderActivity: Hashable, Sendable {
     /// The number of notifications that the provider took from its callers.
     public var taken = 0
     /// The number of notifications that got their outcome.
     public var outcomes = OutcomeCounts()
-    /// Why notifications were not accepted.
+    /// The causes for which notifications were not accepted.
     public var causes = OutcomeCauses()
-    /// The number of copies beyond the first that were written. A copy that never left stays counted here, and is taken
-    /// off in ``DrainReport/resent``.
+    /// The number of copies beyond the first that were written. A copy that never left stays counted here, but not in
+    /// ``DrainReport/resent``.
     public var resent = 0
     /// The number of outcomes that turned out wrong.
     public var contradicted = 0
@@ -28,16 +29,16 @@ public struct ProviderActivity: Hashable, Sendable {
     public var connected = 0
     /// The number of open connections that ended.
     public var disconnected = 0
-    /// Trouble with connections, credentials or peer, by kind.
+    /// The troubles with connections, credentials or the peer, by kind.
     public var failures: [ProviderError.Code: Int] = [:]
 
-    /// Where the provider stands now.
+    /// The present sizes of the provider's queues.
     public var standing = Standing()
 
     /// The sizes of a provider's queues.
     public struct Standing: Hashable, Sendable {
-        /// Notifications that wait to be written, those of ``delayed`` too. Over the binary protocol, those that are sent
-        /// again after their outcome count here and in ``unsettled``, too.
+        /// Notifications that wait to be written, including those of ``delayed``. Over the binary protocol,
+        /// notifications that are sent again after their outcome also count here and in ``unsettled``.
         public var queued = 0
         /// Notifications that wait for the time of their next attempt.
         public var delayed = 0
@@ -48,14 +49,14 @@ public struct ProviderActivity: Hashable, Sendable {
         /// Open connections.
         public var connections = 0
 
-        /// All zero.
+        /// Creates empty queues.
         public init() {}
     }
 
-    /// Nothing happened.
+    /// Creates an activity in which nothing happened.
     public init() {}
 
-    /// Adds what happened in another turn. ``standing`` stays.
+    /// Adds the activity of another turn. ``standing`` stays.
     package mutating func add(_ other: ProviderActivity) {
         self.taken += other.taken
         self.outcomes.add(other.outcomes)
@@ -69,7 +70,7 @@ public struct ProviderActivity: Hashable, Sendable {
 }
 
 extension ProviderActivity.Standing {
-    /// Adds the queues of another event loop. ``unread`` stays: all loops have one reader.
+    /// Adds the queues of another event loop. ``unread`` stays, because all loops have one reader.
     package mutating func add(_ other: ProviderActivity.Standing) {
         self.queued += other.queued
         self.delayed += other.delayed
@@ -78,18 +79,18 @@ extension ProviderActivity.Standing {
     }
 }
 
-/// How many notifications were not accepted, by cause.
+/// The numbers of notifications that were not accepted, by cause.
 ///
 /// The sum of each table is the count of the same name in ``OutcomeCounts``.
 public struct OutcomeCauses: Hashable, Sendable {
-    /// Those that were rejected, by reason.
+    /// The rejected notifications, by reason.
     public var rejected: [Reason: Int] = [:]
-    /// Those that were certainly not delivered.
+    /// The notifications that were certainly not delivered, by cause.
     public var undelivered: [Outcome.UndeliveredCause: Int] = [:]
-    /// Those of which nobody knows whether they arrived.
+    /// The notifications that may or may not have arrived, by cause.
     public var uncertain: [Outcome.UncertainCause: Int] = [:]
 
-    /// None.
+    /// Creates empty tables.
     public init() {}
 
     /// Adds `count` notifications with `outcome`. Outcomes without a cause are not counted.

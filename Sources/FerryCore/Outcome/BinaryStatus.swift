@@ -31,7 +31,7 @@ public struct BinaryStatus: RawRepresentable, Hashable, Sendable, CustomStringCo
     public static let invalidPayloadSize = BinaryStatus(rawValue: 7)
     /// "Invalid token": wrong, or of the other environment.
     public static let invalidToken = BinaryStatus(rawValue: 8)
-    /// "Shutdown". Not a refusal: the identifier names the last notification that was *accepted*.
+    /// "Shutdown". This is not a refusal. The identifier names the last notification that was *accepted*.
     public static let shutdown = BinaryStatus(rawValue: 10)
     /// "Protocol error (APNs could not parse the notification)".
     public static let protocolError = BinaryStatus(rawValue: 128)

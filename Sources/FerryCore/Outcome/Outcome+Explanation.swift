@@ -16,7 +16,7 @@ extension Outcome {
 extension PushProvider {
     /// Returns an outcome with its cause and remedy, for a log or a person: "undelivered: noConnection. No connection to …".
     ///
-    /// Call it right after the outcome came: of an `undelivered` or `uncertain` one it tells ``lastError``, the trouble of now.
+    /// Call it right after the outcome. For `undelivered` and `uncertain` it shows ``lastError``, the present trouble.
     public func inWords(_ outcome: Outcome) -> String {
         let trouble: String? =
             switch outcome {
@@ -28,8 +28,8 @@ extension PushProvider {
 }
 
 extension Rejection {
-    /// The cause and the remedy, in one or two sentences: ``details``, or else what the reason means on the protocol of
-    /// the side that refused. Nil for a reason that Ferry does not know.
+    /// The cause and the remedy, in one or two sentences: ``details``, or else the meaning of the reason on the
+    /// protocol of the side that refused. Nil for a reason that Ferry does not know.
     public var explanation: String? {
         if let details { return details }
         if self.reason == .payloadTooLarge, self.origin == .gateway {
@@ -41,7 +41,7 @@ extension Rejection {
 }
 
 extension Outcome.UndeliveredCause {
-    /// Where a program finds why there was no connection.
+    /// The place where a program finds the reason for a missing connection.
     package static let whereToLook = "The provider's lastError and its log name the cause."
 
     fileprivate var explanation: String {

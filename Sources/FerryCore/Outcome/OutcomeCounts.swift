@@ -13,13 +13,13 @@ public struct OutcomeCounts: Hashable, Sendable {
     /// ``Outcome/uncertain(_:)``.
     public var uncertain = 0
 
-    /// All zero.
+    /// Creates counts of zero.
     public init() {}
 
     /// Confirmed and presumed.
     public var accepted: Int { self.confirmed + self.presumed }
 
-    /// All six.
+    /// The sum of all six counts.
     public var settled: Int { self.accepted + self.rejected + self.expired + self.undelivered + self.uncertain }
 
     /// Counts `count` notifications that ended with `outcome`.

@@ -1,4 +1,4 @@
-/// Everything that Ferry does with one reason: a row of ``Reason/table``.
+/// A row of ``Reason/table``, which has everything that Ferry does with one reason.
 package struct ReasonRow: Hashable, Sendable {
     /// The answers that have the reason.
     package enum Occurrence: Hashable, Sendable {
@@ -14,9 +14,9 @@ package struct ReasonRow: Hashable, Sendable {
     /// The number of the reason in the interface for C. It never changes, and a new reason gets the next number.
     package let number: UInt16
     package let occurrence: Occurrence
-    /// The nearest status of the binary protocol: the answer of a gateway that discards what follows, as Apple's did.
+    /// The nearest status of the binary protocol: the answer of a gateway that discards the followers, as Apple's did.
     package let binaryStatus: BinaryStatus
-    /// The reaction of Ferry's gateway, which delivers what follows.
+    /// The reaction of Ferry's gateway, which delivers the followers.
     package let gateway: GatewayReaction
 
     fileprivate init(
@@ -52,7 +52,7 @@ extension Reason {
 
     private static let rows = Dictionary(uniqueKeysWithValues: Self.table.map { ($0.reason, $0) })
 
-    /// Whether Ferry knows the reason. If not, it is the peer's own text: a metric must not have it as a dimension,
+    /// Whether Ferry knows the reason. If not, it is the peer's own text. A metric must not have it as a dimension,
     /// because a peer could make any number of series.
     public var isKnown: Bool { self.row != nil }
 
@@ -74,13 +74,13 @@ extension Reason {
         .init(.badExpirationDate, 3, .http2(400, .afterRepair), binary: .unknown, gateway: .deadLetter),
         .init(.badMessageID, 4, .http2(400, .afterRepair), binary: .unknown, gateway: .deadLetter),
         .init(.badPriority, 5, .http2(400, .afterRepair), binary: .unknown, gateway: .deadLetter),
-        // Status 6 can only mean a malformed topic. The binary protocol takes the topic from the certificate: a topic
-        // that the credentials do not cover is missing there.
+        // Status 6 can only mean a malformed topic. The binary protocol takes the topic from the certificate, so a
+        // topic that the credentials do not cover is missing there.
         .init(.badTopic, 6, .http2(400, .afterRepair), binary: .invalidTopicSize, gateway: .blocked),
         // "Invalid token" covers a token of another environment, and so a token of another app.
         .init(.deviceTokenNotForTopic, 7, .http2(400, .never), binary: .invalidToken, gateway: .otherTopic),
         .init(.duplicateHeaders, 8, .http2(400, .afterRepair), binary: .unknown, gateway: .deadLetter),
-        // The reason is about the connection: the request came too late on it and was not processed.
+        // The reason is about the connection. The request came too late on it and was not processed.
         .init(.idleTimeout, 9, .http2(400, .elsewhere), binary: .processingError, gateway: .again),
         .init(.invalidPushType, 10, .http2(400, .afterRepair), binary: .unknown, gateway: .deadLetter),
         .init(.missingDeviceToken, 11, .http2(400, .afterRepair), binary: .missingDeviceToken, gateway: .told),
@@ -108,15 +108,15 @@ extension Reason {
 
         .init(.payloadTooLarge, 27, .http2(413, .never), binary: .invalidPayloadSize, gateway: .told),
 
-        // Nothing is wrong with the notification, and clients send it again after status 1. Status 10 sounds nearer,
-        // but would say that the notification was accepted.
+        // The notification has no fault, and clients send it again after status 1. Status 10 sounds nearer, but would
+        // mean that the notification was accepted.
         .init(.tooManyProviderTokenUpdates, 28, .http2(429, .whenThawed), binary: .processingError, gateway: .again),
         .init(.tooManyRequests, 29, .http2(429, .forDevice), binary: .processingError, gateway: .againForDevice),
         .init(.internalServerError, 30, .http2(500, .later), binary: .processingError, gateway: .again),
         .init(.serviceUnavailable, 31, .http2(503, .later), binary: .processingError, gateway: .again),
         .init(.shutdown, 32, .http2(503, .later), binary: .shutdown, gateway: .again),
 
-        // APNs answers so to requests about channels, and to broadcasts. The gateway makes none of either.
+        // APNs gives these answers to requests about channels and to broadcasts, and the gateway makes neither.
         .init(.badChannelID, 40, .channels(400), binary: .unknown, gateway: .unforeseen),
         .init(.badRequestParams, 41, .channels(400), binary: .unknown, gateway: .unforeseen),
         // Ferry gives a payload that is no JSON object this reason. Status 1 is the literal one, but some clients try

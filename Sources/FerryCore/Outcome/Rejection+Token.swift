@@ -9,8 +9,8 @@ public import FerryPlatform
 /// | binary status 8 (invalid token) and 5 (invalid token size) | if another acceptance was confirmed |
 /// | every other refusal, and those by Ferry | no |
 ///
-/// With credentials of the wrong environment every token is a bad one. A program that believed it would forget all its
-/// devices. Presumed acceptances prove nothing here: a gateway that refuses late was silent before.
+/// With credentials of the wrong environment every token looks bad. A program that believed it would forget all its
+/// devices. Presumed acceptances prove nothing here, because a gateway that refuses late was silent before.
 extension Rejection {
     /// Whether the program should forget the device token.
     ///

@@ -3,10 +3,10 @@
 /// ``Reason/table`` has the rule of each reason. A retry keeps the `apns-id`, and must happen before the
 /// notification's deadline and expiration.
 package enum RetryRule: Hashable, Sendable, CaseIterable {
-    /// Not even after a repair: "Don't retry notification responses with the error code …" (Apple).
+    /// Never send it again: "Don't retry notification responses with the error code …" (Apple).
     case never
-    /// Only after a person has repaired the fault, so for now the refusal is final: "Most notifications with the status
-    /// code 4XX can be retried after you fix the error noted in the reason field" (Apple).
+    /// Send it again only after a person has repaired the fault, so the refusal is final: "Most notifications with the
+    /// status code 4XX can be retried after you fix the error noted in the reason field" (Apple).
     case afterRepair
     /// After at least 15 minutes, with back-off and jitter: "After 15 minutes, you can retry JSON payloads that receive
     /// response status codes that begin with 5XX" (Apple).
@@ -20,7 +20,7 @@ package enum RetryRule: Hashable, Sendable, CaseIterable {
     case whenThawed
     /// At once on a connection that starts with the token's key: "To use this token, open a new connection" (Apple).
     case onNewConnection
-    /// At once on another connection: the request was not processed.
+    /// Send it again at once on another connection, because the request was not processed.
     case elsewhere
 
     /// Whether the refusal is the notification's outcome at once.

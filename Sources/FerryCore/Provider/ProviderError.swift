@@ -6,16 +6,17 @@ public struct ProviderError: Error, Sendable, Hashable, CustomStringConvertible 
     public var message: String
     /// The error that caused this one.
     public var cause: (any Error)?
-    /// Whether no retry can mend it: the peer's certificate is not trusted, the peer refused the credentials, or it
-    /// speaks another protocol. If no connection has worked yet, such an error ends what is queued at once, unless the
-    /// options say `retriesLastingErrors`.
+    /// Whether no retry can cure the error: the peer's certificate is not trusted, the peer refused the credentials, or
+    /// it speaks another protocol. If no connection has worked yet, such an error ends the queued notifications at
+    /// once, unless the options have `retriesLastingErrors`.
     public var isLasting: Bool
 
     /// - Parameters:
     ///   - code: the kind of error.
     ///   - message: one sentence without a token, payload or key.
     ///   - cause: the error that caused this one.
-    ///   - isLasting: whether no retry can mend it. Nil: true for ``Code/credentialsRejected`` and ``Code/peerNotTrusted``.
+    ///   - isLasting: whether no retry can cure the error. Nil means true for ``Code/credentialsRejected`` and
+    ///     ``Code/peerNotTrusted`` only.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil, isLasting: Bool? = nil) {
         self.code = code
         self.message = message

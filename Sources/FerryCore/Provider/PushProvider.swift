@@ -42,9 +42,9 @@ public protocol PushProvider: AnyObject, Service {
     /// The number of notifications that have ended so far, by outcome. Any thread; never waits.
     var counts: OutcomeCounts { get }
 
-    /// The trouble with connections, credentials or peer since the peer last accepted or rejected a notification; nil if
-    /// there was none. Any thread; never waits. After ``send(_:to:)`` it tells why an outcome is `undelivered` or
-    /// `uncertain`. A rejection explains itself: ``Outcome/explanation``.
+    /// The trouble with connections, credentials or peer since the peer last accepted or rejected a notification; nil
+    /// if there was none. Any thread; never waits. After ``send(_:to:)`` it shows why an outcome is `undelivered` or
+    /// `uncertain`. A rejection explains itself; see ``Outcome/explanation``.
     var lastError: ProviderError? { get }
 
     /// Returns a subscription to the provider's events. It holds at most `bufferingNewest` (at least 1) unread events.
@@ -179,7 +179,7 @@ public struct Unproved: Sendable, Hashable {
         case closed
         /// No probe was written: the peer left an earlier probe unanswered not long ago.
         case notAsked
-        /// No probe was written: the command has no identifiers.
+        /// No probe was written, because the command has no identifiers.
         case noIdentifiers
     }
 

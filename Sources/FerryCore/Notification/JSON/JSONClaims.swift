@@ -2,8 +2,8 @@
 package struct JSONClaims {
     private let object: JSONObject
 
-    /// Nil when `bytes` are no JSON object, contain a name twice (RFC 7515, section 4; RFC 7519, section 4), or contain a text
-    /// with half a surrogate pair.
+    /// Returns nil if `bytes` are not a JSON object, contain a name twice (RFC 7515, section 4; RFC 7519, section 4),
+    /// or contain a text with half a surrogate pair.
     package init?(_ bytes: [UInt8]) {
         guard let object = JSONObject(bytes) else { return nil }
         // A text with half a surrogate pair has no value. Its claim would look as if it were missing.
