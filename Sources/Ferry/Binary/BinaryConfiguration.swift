@@ -19,8 +19,8 @@ public struct BinaryConfiguration: Sendable {
     public var host: String
     /// 1 to 65,535.
     public var port: Int
-    /// The provider certificate and its key. The certificate carries the identity and the topic. Nil: no certificate is
-    /// shown.
+    /// The provider certificate and its key. The certificate carries the identity and the topic. Nil if no certificate
+    /// is shown.
     public var identity: TLSIdentity?
     /// The authorities that may sign the gateway's certificate.
     public var trustRoots: TrustRoots = .system
@@ -49,8 +49,8 @@ public struct BinaryConfiguration: Sendable {
     /// most as many as the group has. Devices are spread over the loops by their token. To callers it stays one provider:
     /// ``BinaryOptions/queueLimit`` and the number of connections are those of all loops together.
     public var loopCount = 1
-    /// Receives what happens, without device tokens or payloads. `error`: what needs a person. `warning`: a connection that
-    /// failed, and outcomes that turned out wrong. `debug`: everything else, and repetitions of trouble within a minute. The
+    /// The log, without device tokens or payloads. `error` is for trouble that needs a person, `warning` for failed
+    /// connections and wrong outcomes, and `debug` for everything else, and for repetitions within a minute. The
     /// default goes where the program's `LoggingSystem` sends it: to standard error, from `info`.
     public var logger = Logger(label: "ferry.binary")
     /// Receives the numbers of each turn of the event loop: ``ProviderMetrics``, or your own. Nil: no observer.
@@ -68,7 +68,7 @@ public struct BinaryConfiguration: Sendable {
     /// - Parameters:
     ///   - host: the host of the gateway: a name or an address.
     ///   - port: the port of the gateway, 1 to 65,535.
-    ///   - identity: the provider certificate and its key. Nil: no certificate is shown.
+    ///   - identity: the provider certificate and its key; nil if no certificate is shown.
     ///   - outcomes: the receiver of the outcomes. Use `.discard` if the program only awaits
     ///     ``PushProvider/send(_:to:)`` or reads the counts.
     public init(

@@ -66,15 +66,15 @@ public final class BinaryProvider: LoopProvider {
 }
 
 extension BinaryConfiguration {
-    /// - Throws: what ``BinaryProvider/init(_:)`` throws about host and certificate.
+    /// - Throws: the errors of ``BinaryProvider/init(_:)`` about host and certificate.
     func validate() throws {
         try AppleHost.require(self.host, for: .binary)
         try self.identity?.validate(at: .now)
     }
 
-    /// Makes the machine of one of a provider's event loops.
+    /// Makes the machine of one event loop of a provider.
     ///
-    /// - Parameter shared: what the machines of all loops share.
+    /// - Parameter shared: the state that the machines of all loops share.
     func makeClient(_ part: LoopPart, sharing shared: BinaryClient.Shared) -> BinaryClient {
         let topics = self.identity.map { Set($0.summary.topics.map(\.name)) }
         return BinaryClient(

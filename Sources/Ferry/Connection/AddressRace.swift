@@ -25,7 +25,7 @@ package struct AddressRace: Sendable {
     package enum Action: Equatable, Sendable {
         /// Connect to the address with this index, and call ``next(now:)`` again.
         case start(Int)
-        /// Call ``next(now:)`` again at this time, and after each change. Nil: no other address is left to start.
+        /// Call ``next(now:)`` again at this time, and after each change. Nil if no other address is left to start.
         case wait(until: NIODeadline?)
         /// All addresses have failed.
         case giveUp

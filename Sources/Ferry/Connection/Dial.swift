@@ -155,7 +155,7 @@ final class Dial: @unchecked Sendable {
         self.complete(.established(channel, stack))
     }
 
-    /// - Parameter error: nil when the connection was closed without one.
+    /// - Parameter error: the error; nil if the connection was closed without one.
     private func failed(_ place: Int, _ error: (any Error)?) {
         // The first error is the cause; later errors are its consequences.
         guard self.completion != nil, self.attempts[place].fault == nil else { return }

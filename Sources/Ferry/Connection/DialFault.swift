@@ -3,7 +3,7 @@ internal import FerryOpenSSL
 internal import FerryPlatform
 internal import NIOCore
 
-/// Why an attempt to connect to one address failed.
+/// The reason why an attempt to connect to one address failed.
 enum DialFault {
     /// The stage that an attempt has reached.
     enum Stage {
@@ -40,7 +40,7 @@ enum DialFault {
         }
     }
 
-    /// Whether no retry can mend it.
+    /// Whether no retry can cure the fault.
     fileprivate var isLasting: Bool {
         guard case .failed(let error) = self else { return false }
         if let error = error as? ProviderError { return error.isLasting }
@@ -55,7 +55,7 @@ enum DialFault {
         }
     }
 
-    /// What to do about it, as a sentence. Empty where the fault's own words say it, or nothing can be said.
+    /// The advice as a sentence. Empty if the fault's own words have it, or if there is none.
     fileprivate var advice: String {
         switch self {
         case .silent(.connecting): " Check host and port, and that no firewall drops the connection."
@@ -69,8 +69,8 @@ enum DialFault {
         if case .failed(let error) = self { (error as? ProviderError)?.cause ?? error } else { nil }
     }
 
-    /// How much the fault says about the service. The error reports the fault with the highest weight: a certificate
-    /// problem before silence, and silence before a refused port.
+    /// The weight of the fault. The error reports the fault with the highest weight: a certificate problem before
+    /// silence, and silence before a refused port.
     fileprivate var weight: Int {
         switch self {
         case .failed(let error) where error is TLSError: self.code == .peerNotTrusted ? 3 : 2

@@ -2,7 +2,7 @@ internal import FerryCore
 package import NIOCore
 package import NIOPosix
 
-/// What a process that is not a Swift program wants of a provider: threads of its own for look-ups, and to know its sockets.
+/// The demands of a foreign process on a provider: its own threads for look-ups, and knowledge of the sockets.
 package struct Embedding: Sendable {
     /// The threads on which host names are resolved.
     package var lookupPool: NIOThreadPool

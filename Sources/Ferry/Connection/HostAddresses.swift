@@ -26,8 +26,8 @@ package final class HostAddresses: Sendable {
     private let state = Locked(State())
 
     /// - Parameters:
-    ///   - source: resolves names.
-    ///   - pool: the threads on which it does.
+    ///   - source: the resolver of names.
+    ///   - pool: the threads on which names are resolved.
     package init(
         host: String,
         port: Int,
@@ -51,7 +51,7 @@ package final class HostAddresses: Sendable {
             state.lookup = lookup
             return lookup
         }
-        // Outside the lock: a look-up that has finished calls back at once, and the callback takes the lock.
+        // This is outside the lock, because a finished look-up calls back at once, and the callback takes the lock.
         lookup.whenComplete { _ in
             self.state.withLock { if $0.lookup === lookup { $0.lookup = nil } }
         }

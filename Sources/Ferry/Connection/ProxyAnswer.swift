@@ -2,8 +2,8 @@ package import NIOCore
 
 /// The answer of an HTTP/1.1 proxy to CONNECT, parsed as its bytes arrive.
 ///
-/// Only the status counts. A length in an answer of status 2xx "MUST" be ignored (RFC 9110, 9.3.6): the bytes after the
-/// empty line belong to the tunnel. NIOHTTP1 would parse those bytes as another answer.
+/// Only the status counts. A length in an answer of status 2xx "MUST" be ignored (RFC 9110, 9.3.6), because the bytes
+/// after the empty line belong to the tunnel. NIOHTTP1 would parse those bytes as another answer.
 package struct ProxyAnswer {
     /// The result of the bytes so far.
     package enum Result: Equatable {

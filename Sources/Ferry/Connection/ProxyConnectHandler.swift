@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import NIOCore
 
-/// A handler between the socket and TLS: asks an HTTP proxy for a tunnel, and starts TLS once the tunnel is open.
+/// A handler between the socket and TLS. It asks an HTTP proxy for a tunnel, and starts TLS once the tunnel is open.
 ///
 /// ```
 ///            status 2xx
@@ -11,7 +11,7 @@ internal import NIOCore
 ///       another answer, or the end
 /// ```
 ///
-/// It has no time limit; the owner sets one. Belongs to the channel's event loop.
+/// It has no time limit, and the owner sets one. It belongs to the channel's event loop.
 final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -4,7 +4,7 @@ internal import NIOPosix
 
 /// Resolves host names with the system's resolver.
 package enum Resolver {
-    /// Why a name could not be resolved.
+    /// The reason why a name could not be resolved.
     package enum Fault: Error, Equatable, Sendable {
         /// The resolver failed, with its own message.
         case refused(String)

@@ -70,7 +70,7 @@ final class TransportHandler: ChannelDuplexHandler {
         }
     }
 
-    /// The bytes that the peer has acknowledged. Nil if the system does not count them: the count would stay at 0 then,
+    /// The bytes that the peer has acknowledged; nil if the system does not count them. The count would then stay at 0,
     /// although the peer acknowledged bytes in the handshake.
     private func acknowledged(_ info: TCPCounters) -> UInt64? {
         guard let baseline = self.baseline, info.bytesAcknowledged > baseline else { return nil }

@@ -1,9 +1,9 @@
 internal import FerryCore
 internal import FerryMachine
 
-/// Counts for an observer what a provider does in a turn of its event loop.
+/// A counter of a provider's activity in a turn of its event loop, for an observer.
 struct ActivityMeter {
-    /// What happened in this turn.
+    /// The activity of this turn.
     private var activity = ProviderActivity()
     /// The numbers of the provider's life at the end of the last turn.
     private var counts = OutcomeCounts()
@@ -21,7 +21,7 @@ struct ActivityMeter {
         }
     }
 
-    /// Returns what happened in this turn; nil if nothing changed.
+    /// Returns the activity of this turn; nil if nothing changed.
     mutating func endTurn(
         _ outcomes: inout OutcomeLog,
         _ standing: ProviderActivity.Standing
@@ -31,8 +31,8 @@ struct ActivityMeter {
         self.activity.outcomes = outcomes.counts.since(self.counts)
         self.activity.causes = outcomes.takeCauses()
         self.activity.contradicted = outcomes.contradicted - self.contradicted
-        // The log takes a copy off that has not left. A counter cannot go back: that copy is not counted again when it is
-        // written again.
+        // The log takes off a copy that has not left, but a counter cannot go back. So that copy's next write is not
+        // counted.
         self.activity.resent = max(outcomes.resent - self.resent, 0)
         self.activity.standing = standing
         guard self.activity != nothing else { return nil }

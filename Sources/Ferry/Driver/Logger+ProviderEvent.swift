@@ -64,8 +64,8 @@ extension Logger {
         )
     }
 
-    /// Logs the end of a provider: at warning if notifications were not delivered or are uncertain and nobody was told
-    /// so, because a dropped provider would otherwise lose them without a word.
+    /// Logs the end of a provider. The level is warning if notifications are undelivered or uncertain and no reader got
+    /// that outcome. Otherwise a dropped provider would lose them without a word.
     ///
     /// - Parameters:
     ///   - wasDropped: whether the last reference to the provider was dropped.

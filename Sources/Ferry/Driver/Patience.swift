@@ -17,7 +17,7 @@ struct Patience: Sendable {
         }
     }
 
-    /// - Parameter side: nil if the provider has one protocol.
+    /// - Parameter side: the protocol; nil if the provider has only one.
     func words(_ side: ProviderSide?) -> String? {
         switch side {
         case .binary: self.binary

@@ -6,16 +6,16 @@ internal import Logging
 /// outcome of the notification is delivered. Must not block.
 package typealias GoneDeviceSink = @Sendable (DeviceToken, Date?) -> Void
 
-/// What the event loops of one provider have in common: the way in, the way out, and the numbers of the whole.
+/// The common part of a provider's event loops: the way in, the way out, and the numbers of the whole.
 ///
 /// ```
 ///   callers ──▶ queue ──▶ driver of loop 0 ──▶ outcomes, events ──▶ callers
 ///                   └───▶ driver of loop 1 ──▶ ┘
 /// ```
 ///
-/// To callers the loops are one provider. Any thread.
+/// To callers the loops are one provider. Any thread may use it.
 final class ProviderCommons: Sendable {
-    /// What a loop last said of itself.
+    /// The last report of a loop about itself.
     struct Numbers {
         var outcomes = OutcomeCounts()
         /// Without an outcome.
@@ -49,9 +49,9 @@ final class ProviderCommons: Sendable {
     let events: EventHub
     /// The buffer of the outcome stream. Nil if outcomes go elsewhere.
     let stream: OutcomeBuffer?
-    /// Nil: there is no observer, and nothing is counted for one.
+    /// The merger for the observer; nil without an observer, and nothing is counted then.
     let observer: ObserverMerger?
-    /// Nil: the provider has one protocol.
+    /// The watch of device moves; nil if the provider has one protocol.
     let moves: MoveWatch?
     /// The topic of notifications over HTTP/2 without one, if the provider has two protocols.
     private let topic: String?
@@ -157,7 +157,7 @@ final class ProviderCommons: Sendable {
         self.events.send(.migration(.gone(gone)), of: .http2)
     }
 
-    /// Sends an event with the number of open connections. Under the lock: the last event must have the last number.
+    /// Sends an event with the number of open connections under the lock. The last event must have the last number.
     private func send(opened: Int, of side: ProviderSide?, _ event: (Int) -> ProviderEvent) {
         self.open.withLock { open in
             open += opened
@@ -190,7 +190,7 @@ final class ProviderCommons: Sendable {
 
     /// Returns the report of all loops.
     ///
-    /// - Parameter late: the loops whose notifications without an outcome count. Others may have got new ones meanwhile.
+    /// - Parameter late: the loops whose notifications without an outcome count. Others may have got new ones since.
     func report(unsettledOf late: LoopSet) -> DrainReport {
         self.state.withLock { state in
             var report = DrainReport(outcomes: OutcomeCounts(), unsettled: 0, contradicted: 0, resent: 0)
@@ -232,7 +232,7 @@ final class ProviderCommons: Sendable {
         }
     }
 
-    /// Ends what callers read. Every later call gets `report` at once.
+    /// Ends the streams of callers. Every later call gets `report` at once.
     func finish(_ report: DrainReport) {
         self.events.finish()
         self.stream?.finish()

@@ -29,15 +29,15 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     /// The reader is woken for this many outcomes, or this time after the first.
     private static var readerBatch: Int { 128 }
     private static var readerDelay: TimeAmount { .milliseconds(5) }
-    /// The longest time that unread bytes delay a deadline: a peer may never stop sending.
+    /// The longest time that unread bytes delay a deadline. A peer may never stop sending.
     private static var readLimit: TimeAmount { .seconds(1) }
 
     let loop: MachineLoop
     /// The number of this loop among those of the provider.
     let index: Int
-    /// What this driver has in common with those of the provider's other loops.
+    /// The state that this driver shares with the provider's other loops.
     let commons: ProviderCommons
-    /// Makes the connections: a provider with two protocols has two peers.
+    /// The makers of connections. A provider with two protocols has two peers.
     let connector: (ConnectionID) -> ProviderConnector
     let logger: Logger
     var machine: Machine
@@ -49,12 +49,12 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private var given = GivenOutcomes()
     /// The time at which the stream's reader is woken for outcomes that wait for others.
     private var wakesReaderAt: NIODeadline?
-    /// The time until which the deadlines of silent connections wait for unread bytes; nil: they do not wait.
+    /// The time until which the deadlines of silent connections wait for unread bytes; nil if they do not wait.
     private var readsUntil: NIODeadline?
     private var tokens: TokenDesk?
-    /// Nil: there is no observer, and nothing is counted for one.
+    /// The meter for the observer; nil without an observer, and nothing is counted then.
     private var meter: ActivityMeter?
-    /// Nil: the event loop is shared, and polling would block its other users.
+    /// The poller; nil if the event loop is shared, because polling would block its other users.
     private var busyPoll: BusyPoll?
     /// The levels of failed connections, and of errors that need a person.
     private var connectionTrouble = TroubleLog()
@@ -64,8 +64,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private let turnEnded: ((borrowing Machine) -> Void)?
 
     /// - Parameters:
-    ///   - commons: what the drivers of the provider have in common. The driver joins them.
-    ///   - connector: returns the connector of a connection, which tells the protocol by its number.
+    ///   - commons: the common part of the provider's drivers. The driver joins it.
+    ///   - connector: returns the connector of a connection. The number of the connection shows its protocol.
     init(
         _ machine: consuming Machine,
         on eventLoop: any EventLoop,
@@ -100,7 +100,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
 
     // MARK: The loop
 
-    /// Does all work that is possible now.
+    /// Carries out all work that is possible now.
     func run() {
         self.loop.run {
             self.collect()
@@ -151,7 +151,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
             // The machine may want to do something about it.
             self.loop.turnAgain()
         }
-        // Only a provider of two protocols has sides.
+        // Only a provider with two protocols has sides.
         self.report(SidedEvent(event, side: self.commons.moves == nil ? nil : .http2))
     }
 

@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The drivers of one provider by the number of their event loop. It keeps none of them alive. Any thread.
+/// The drivers of one provider by the number of their event loop. It does not keep them alive. Any thread may use it.
 final class ProviderLoops: Sendable {
     private struct Weak: Sendable {
         weak var loop: (any ProviderLoop)?

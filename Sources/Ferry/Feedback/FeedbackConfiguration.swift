@@ -16,8 +16,8 @@ public struct FeedbackConfiguration: Sendable {
     public var host: String
     /// 1 to 65,535.
     public var port: Int
-    /// The provider certificate and its key. The certificate selects the app whose list is read. Nil: no certificate is
-    /// shown.
+    /// The provider certificate and its key. The certificate selects the app whose list is read. Nil if no certificate
+    /// is shown.
     public var identity: TLSIdentity?
     /// The authorities that may sign the service's certificate.
     public var trustRoots: TrustRoots = .system
@@ -39,7 +39,7 @@ public struct FeedbackConfiguration: Sendable {
     /// The pause of ``FeedbackReader/events()`` from the end of one reading to the start of the next. Nil, or not
     /// above zero: only one reading.
     public var interval: Duration? = .seconds(3600)
-    /// How many tuples may wait to be taken before reading stops; at least 1.
+    /// The number of tuples that may wait for their reader before the reading stops; at least 1.
     ///
     /// The buffer may exceed this limit by the bytes that have arrived already: at most 32 KiB of tuples. When the
     /// service ends the stream, it may also exceed it by the bytes in the system's receive buffer: at most 512 KiB.
@@ -51,8 +51,8 @@ public struct FeedbackConfiguration: Sendable {
         set { self.givenGroup = newValue }
     }
     private var givenGroup: (any EventLoopGroup)?
-    /// Receives what happens, without device tokens: a failed reading at `warning`, everything else at `debug`. The default
-    /// goes where the program's `LoggingSystem` sends it: to standard error, from `info`.
+    /// The log, without device tokens: a failed reading at `warning`, everything else at `debug`. The default goes
+    /// where the program's `LoggingSystem` sends it: to standard error, from `info`.
     public var logger = Logger(label: "ferry.feedback")
     /// Resolves host names. Tests replace it.
     package var addressSource: HostAddresses.Source = Resolver.addresses

@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// Why a reading stopped before the end of the list.
+/// The reason why a reading stopped before the end of the list.
 ///
 /// All tuples read before it were delivered. ``report`` counts them.
 public struct FeedbackError: Error, Sendable, CustomStringConvertible {

@@ -22,7 +22,7 @@ public enum FeedbackEvent: Sendable {
 public struct FeedbackEvents: AsyncSequence, Sendable {
     /// A tuple, or the end of a reading.
     public typealias Element = FeedbackEvent
-    /// Never: a failed reading is an event.
+    /// The sequence never fails, because a failed reading is an event.
     public typealias Failure = Never
 
     let reader: FeedbackReader

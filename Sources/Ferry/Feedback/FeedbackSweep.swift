@@ -15,7 +15,7 @@ public import FerryBinary
 public struct FeedbackSweep: AsyncSequence, Sendable {
     /// One entry of the list.
     public typealias Element = FeedbackTuple
-    /// Why a reading stopped before the end of the list.
+    /// The reason why a reading stopped before the end of the list.
     public typealias Failure = FeedbackError
 
     private let owner: Owner

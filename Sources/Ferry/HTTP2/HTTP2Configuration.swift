@@ -69,8 +69,8 @@ public struct HTTP2Configuration: Sendable {
     /// most as many as the group has. Devices are spread over the loops by their token. To callers it stays one provider:
     /// ``HTTP2Options/queueLimit`` and the number of connections are those of all loops together.
     public var loopCount = 1
-    /// Receives what happens, without device tokens or payloads. `error`: what needs a person. `warning`: a connection that
-    /// failed, and outcomes that turned out wrong. `debug`: everything else, and repetitions of trouble within a minute. The
+    /// The log, without device tokens or payloads. `error` is for trouble that needs a person, `warning` for failed
+    /// connections and wrong outcomes, and `debug` for everything else, and for repetitions within a minute. The
     /// default goes where the program's `LoggingSystem` sends it: to standard error, from `info`.
     public var logger = Logger(label: "ferry.http2")
     /// Receives the numbers of each turn of the event loop: ``ProviderMetrics``, or your own. Nil: no observer.

@@ -7,8 +7,8 @@ internal import FerryPlatform
 /// A provider that speaks HTTP/2 with APNs.
 ///
 /// It runs on ``HTTP2Configuration/loopCount`` event loops of the configured group. It opens up to `maxConnections`
-/// connections when there is work. Every acceptance is proved by an answer: an accepted notification always has the outcome
-/// `accepted(.confirmed)`. All methods may be called from any thread.
+/// connections when there is work. An answer proves every acceptance, so an accepted notification always has the
+/// outcome `accepted(.confirmed)`. All methods may be called from any thread.
 ///
 /// * The outcome of ``LoopProvider/send(_:to:)`` comes with the answer of APNs, and at the latest after `deadline` plus
 ///   `attemptTimeout`.
@@ -74,8 +74,8 @@ extension HTTP2Provider {
     /// Sends one notification to all devices that follow a broadcast channel, and returns its outcome.
     ///
     /// It waits in the same queue as other notifications, has the same deadline, and is repeated in the same way. A
-    /// cancellation has the effect that ``PushProvider/send(_:to:)`` describes. One answer stands for all devices: APNs does not
-    /// tell which of them got the notification.
+    /// cancellation has the effect that ``PushProvider/send(_:to:)`` describes. There is one answer for all devices,
+    /// and APNs does not report which of them got the notification.
     ///
     /// | of the request | where it comes from |
     /// |---|---|
@@ -99,7 +99,7 @@ extension HTTP2Provider {
 }
 
 extension HTTP2Configuration {
-    /// - Throws: what ``HTTP2Provider/init(_:)`` throws about host, certificate and topic.
+    /// - Throws: the errors of ``HTTP2Provider/init(_:)`` about host, certificate and topic.
     func validate() throws {
         try AppleHost.require(self.host, for: .http2)
         try AppleHost.require(self.host, for: self.identity)

@@ -59,7 +59,7 @@ public final class ProviderTokenSource: Sendable {
                 }
                 if let authorization = adopted() { return self.succeeded(authorization) }
                 return file.whileAlone {
-                    // Another process may have made one meanwhile.
+                    // Another process may have made a token since.
                     if let authorization = adopted() { return self.succeeded(authorization) }
                     let authorization = self.sign(input, key, &machine, now)
                     if self.failure == nil, case .token(let token) = authorization { file.leave(token.bare) }
@@ -303,8 +303,8 @@ public final class ProviderTokenSource: Sendable {
         self.replacements.add(1, ordering: .releasing)
     }
 
-    /// Returns a valid token without `bearer`; makes or fetches one if necessary. For tools: a provider calls the
-    /// source itself.
+    /// Returns a valid token without `bearer`, and makes or fetches one if necessary. It is for tools, because a
+    /// provider calls the source itself.
     ///
     /// Making a token costs about 30 µs.
     ///
@@ -315,7 +315,7 @@ public final class ProviderTokenSource: Sendable {
         return Self.text(token)
     }
 
-    /// The same as ``token()``, with the time that the token names as its own (`iat`, seconds since the UNIX epoch).
+    /// Returns the same as ``token()``, with the time in the token (`iat`, seconds since the UNIX epoch).
     package func issue(now: NIODeadline, epochSeconds: UInt32) throws -> (token: String, issuedAt: UInt32) {
         let (token, issuedAt) = try self.current(now: now, epochSeconds: epochSeconds)
         return (Self.text(token), issuedAt ?? epochSeconds)

@@ -9,8 +9,8 @@ internal import FerryPlatform
 /// A new token is written beside the file and renamed, so a reader never sees half of one. A lock on a second file, with
 /// `.lock` behind its name, lets one process at a time make a token. Both files are for their owner only.
 struct SharedTokenFile: Sendable {
-    /// How often the lock is tried, and the pause in between, in microseconds. A process that was stopped while it holds the
-    /// lock must not stop the others: without the lock a process makes a token of its own.
+    /// How often the lock is tried, and the pause in between, in microseconds. A process that was stopped while it
+    /// holds the lock must not stop the others. Without the lock a process makes its own token.
     private static let tries = 25
     private static let pause: UInt32 = 2000
 
@@ -28,7 +28,7 @@ struct SharedTokenFile: Sendable {
         lock.release()
     }
 
-    /// Returns the token that another process left; nil if there is none, or if the key did not sign it.
+    /// Returns the token that another process left; nil if it left none, or if the key did not sign it.
     func token(signedWith key: ES256Key) -> GivenToken? {
         let file = open(self.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard file >= 0 else { return nil }

@@ -5,7 +5,7 @@ internal import FerryPlatform
 
 /// The place from which tokens of another program come: a file or a closure.
 struct TokenSupply: Sendable {
-    /// Why there is no token. The description names the place and the reason, and quotes no token.
+    /// The reason why there is no token. The description names the place and the reason, and quotes no token.
     struct Failure: Error, Sendable, CustomStringConvertible {
         var description: String
     }
@@ -33,7 +33,7 @@ struct TokenSupply: Sendable {
             do {
                 text = try closure()
             } catch {
-                // Only the type is shown: the text of the program's error may quote a token.
+                // Only the type is shown, because the text of the program's error may quote a token.
                 throw Failure(description: "The program gives no provider token (it throws \(type(of: error))).")
             }
             guard let token = GivenToken(Array(text.utf8)) else { throw self.malformed }

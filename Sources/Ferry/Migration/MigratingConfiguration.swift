@@ -11,7 +11,7 @@ public struct MigratingConfiguration: Sendable {
     public var binary: BinaryConfiguration
     /// HTTP/2. The same applies.
     public var http2: HTTP2Configuration
-    /// Which notifications go over which protocol, and what happens when one of them cannot deliver.
+    /// The protocol of each notification, and the reaction if one protocol cannot deliver.
     public var options: MigrationOptions
     /// The receiver of the outcomes.
     public var outcomes: OutcomeDelivery
@@ -26,8 +26,8 @@ public struct MigratingConfiguration: Sendable {
     /// most as many as the group has. Devices are spread over the loops by their token. To callers it stays one provider:
     /// ``MigrationOptions/queueLimit`` and the number of connections are those of all loops together.
     public var loopCount = 1
-    /// Receives what happens, without device tokens or payloads: see ``BinaryConfiguration/logger``. Lines about one protocol
-    /// have `apns.side`. A side that goes down, and one that a move waits for, are logged at `warning`.
+    /// The log, without device tokens or payloads; see ``BinaryConfiguration/logger``. Lines about one protocol have
+    /// `apns.side`. A side that goes down, and one that a move waits for, are logged at `warning`.
     public var logger = Logger(label: "ferry.migration")
     /// Receives the numbers of each turn of the event loop, of both protocols together. Nil: no observer.
     public var observer: (any ProviderObserver)?

@@ -6,18 +6,18 @@ internal import NIOCore
 
 /// A provider that moves from the binary protocol to HTTP/2, device by device, and back if need be.
 ///
-/// It is one provider with one queue: callers see neither which protocol a notification takes nor when its devices move. A
-/// ``MigrationRule`` decides, and may change at any time. While devices move, their new notifications wait until the earlier ones
-/// have their outcome on the side that they leave, so that the notifications of a device keep their order.
+/// It is one provider with one queue. Callers see neither the protocol of a notification nor the moves of its devices.
+/// A ``MigrationRule`` decides, and may change at any time. While devices move, their new notifications wait until the
+/// earlier ones have their outcome on the side that they leave, so that the notifications of a device keep their order.
 ///
 /// ``report`` compares the two sides. It runs on ``MigratingConfiguration/loopCount`` event loops of the configured group.
 /// All methods may be called from any thread.
 ///
-/// The numbers of connections tell their protocol: see ``side(of:)``.
+/// The number of a connection shows its protocol; see ``side(of:)``.
 public final class MigratingProvider: LoopProvider {
     typealias Client = MigratingClient<BinaryClient, HTTP2Client>
 
-    /// What callers on other threads read and change.
+    /// The state that callers on other threads read and change.
     private final class Desk: Sendable {
         struct Ruling {
             var rule: MigrationRule
@@ -47,7 +47,7 @@ public final class MigratingProvider: LoopProvider {
 
     /// Makes a provider. Each side connects when there is work for it.
     ///
-    /// - Throws: what ``BinaryProvider/init(_:)`` and ``HTTP2Provider/init(_:)`` throw.
+    /// - Throws: the errors of ``BinaryProvider/init(_:)`` and ``HTTP2Provider/init(_:)``.
     public init(_ configuration: MigratingConfiguration) throws {
         var binary = configuration.binary
         var http2 = configuration.http2
@@ -117,10 +117,10 @@ public final class MigratingProvider: LoopProvider {
         binary.logCacheThatDoesNotGrow()
     }
 
-    /// Which notifications go over which protocol.
+    /// The choice of the protocol for each notification.
     ///
-    /// A change takes effect at the event loop's next turn, for notifications that are not written. ``MigrationEvent/moved``
-    /// tells when all devices are on their side. After a shutdown it has no effect.
+    /// A change takes effect at the event loop's next turn, for notifications that are not written.
+    /// ``MigrationEvent/moved`` comes when all devices are on their side. After a shutdown a change has no effect.
     public var rule: MigrationRule {
         get { self.desk.ruling.withLock { $0.rule } }
         set {
@@ -134,7 +134,7 @@ public final class MigratingProvider: LoopProvider {
             let desk = self.desk
             for driver in self.drivers where !driver.hasEnded {
                 driver.eventLoop.execute {
-                    // Of two changes at the same time, the one that stands is the one that callers read.
+                    // If two changes come at the same time, callers read the one that counts.
                     let ruling = desk.ruling.withLock { $0 }
                     if moves.take(ruling.number, on: driver.index) {
                         driver.machine.change(ruling.rule, now: .now)

@@ -2,8 +2,8 @@ public import FerryCore
 
 /// The devices that no longer have the app, of both protocols: ``MigratingProvider/feedback(bufferingNewest:)``.
 ///
-/// It holds at most the given number of unread devices. Beyond that the oldest are dropped, and
-/// ``Element/dropped(_:)`` has their number. It ends with the provider. For one consumer, like ``ProviderEvents``.
+/// It holds at most the given number of unread devices. Beyond that the oldest are dropped, and ``Element/dropped(_:)``
+/// has their number. It ends with the provider, and is for one consumer, like ``ProviderEvents``.
 public struct MigrationFeedback: AsyncSequence, Sendable {
     /// One device, or the number of those that were lost.
     @nonexhaustive

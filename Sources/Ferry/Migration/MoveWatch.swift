@@ -13,7 +13,7 @@ final class MoveWatch: Sendable {
         var loops: [Loop]
         /// The number of the present rule.
         var rule = 0
-        /// Whether the devices of a loop have moved since callers were last told.
+        /// Whether the devices of a loop have moved since the last event about it.
         var owesEvent = false
     }
 
@@ -40,7 +40,7 @@ final class MoveWatch: Sendable {
     /// Notes that the devices of a loop have moved.
     func moved() { self.state.withLock { $0.owesEvent = true } }
 
-    /// Notes where a loop stands at the end of its turn. Returns whether callers must be told that all devices have moved.
+    /// Notes the state of a loop at the end of its turn. Returns whether to report that all devices have moved.
     func turnEnded(on loop: Int, isMoving: Bool) -> Bool {
         self.state.withLock { state in
             state.loops[loop].isMoving = isMoving

@@ -1,20 +1,20 @@
 internal import FerryCore
 internal import Synchronization
 
-/// Tells one observer what all event loops of a provider do, so that its calls never overlap.
+/// Reports the activity of all event loops of a provider to one observer, so that its calls never overlap.
 ///
-/// A loop that finds another one in the observer leaves its numbers there, and does not wait. Any thread.
+/// A loop that finds another one in the observer leaves its numbers there, and does not wait. Any thread may use it.
 final class ObserverMerger: Sendable {
     private struct State {
-        /// Where each loop stands.
+        /// The queues of each loop.
         var standing: [ProviderActivity.Standing]
         /// The outcomes of all loops that wait for their reader.
         var unread = 0
-        /// What happened since the last call.
+        /// The activity since the last call.
         var activity: ProviderActivity?
         var isCalling = false
 
-        /// Returns what to tell, and begins anew.
+        /// Returns the activity to report, and starts again.
         mutating func take() -> ProviderActivity? {
             guard var activity = self.activity else { return nil }
             activity.standing = ProviderActivity.Standing()
@@ -37,17 +37,17 @@ final class ObserverMerger: Sendable {
         self.state = Locked(State(standing: Array(repeating: .init(), count: loopCount)))
     }
 
-    /// Whether something happened that the observer was not told. Cheap.
+    /// Whether there is activity that was not reported. The call is cheap.
     var owesCall: Bool { self.owes.load(ordering: .relaxed) }
 
-    /// Tells the observer of a turn of a loop, or leaves that to the loop that is in the observer.
+    /// Reports a turn of a loop, or leaves that to the loop that is in the observer.
     ///
     /// - Parameters:
-    ///   - activity: what happened; nil if nothing did.
-    ///   - unread: returns how many outcomes of all loops wait for their reader. Called under the lock: of two loops that tell at
-    ///     the same time, the later one must have the later number.
-    ///   - isPatient: whether the loop tells everything that others leave there meanwhile, because it has no other work.
-    /// - Returns: whether the loop must be woken to tell more.
+    ///   - activity: the activity; nil if nothing happened.
+    ///   - unread: returns the number of outcomes of all loops that wait for their reader. It is called under the lock.
+    ///     If two loops report at the same time, the later one must have the later number.
+    ///   - isPatient: whether the loop also reports the numbers that others leave there, because it has no other work.
+    /// - Returns: whether the loop must be woken to report more.
     func tell(_ activity: ProviderActivity?, of loop: Int, unread: () -> Int, isPatient: Bool) -> Bool {
         var next = self.state.withLock { state -> ProviderActivity? in
             if let activity {

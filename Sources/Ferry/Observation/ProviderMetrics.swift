@@ -7,13 +7,14 @@ public import FerryCore
 /// configuration.observer = ProviderMetrics(factory: MetricsSystem.factory, dimensions: [("provider", "production")])
 /// ```
 ///
-/// The names and their dimensions stand in `Docs/how-it-works/metrics.md`. Each name is valid in Prometheus. The values of
-/// a dimension are a closed set, and each is there from the beginning with 0. Ferry adds no device token, tag or connection.
+/// The names and their dimensions are in `Docs/how-it-works/metrics.md`. Each name is valid in Prometheus. The values
+/// of a dimension are a closed set, and each exists from the beginning with 0. Ferry adds no device token, tag or
+/// connection.
 ///
-/// Cost: a handful of calls of the backend for each turn of the event loop, whatever the number of notifications.
+/// Cost: a few calls of the backend for each turn of the event loop, for any number of notifications.
 ///
-/// Each provider needs metrics of its own, with dimensions that tell the providers apart: two providers would set the same
-/// gauges.
+/// Each provider needs its own metrics, with dimensions that distinguish the providers. Otherwise two providers would
+/// set the same gauges.
 public struct ProviderMetrics: ProviderObserver {
     /// The dimension's value for a reason that Ferry does not know. A peer could otherwise make any number of series.
     static let other = "other"

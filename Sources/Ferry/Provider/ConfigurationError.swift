@@ -1,8 +1,8 @@
 /// A provider, feedback reader, channel manager or source of tokens cannot be made as it is configured.
 public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What kind of fault it is.
+    /// The kind of the fault.
     public let code: Code
-    /// What is wrong, and what to do about it. Holds no key, token or password.
+    /// The fault and its remedy. It contains no key, token or password.
     public let description: String
 
     package init(_ code: Code, _ description: String) {

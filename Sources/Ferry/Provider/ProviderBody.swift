@@ -9,7 +9,7 @@ public final class ProviderBody: Sendable {
     private let commons: ProviderCommons
     /// The drivers, each with its event loop.
     private let drivers: [any ProviderLoop]
-    /// Nil: the provider makes no spans.
+    /// The maker of spans; nil if the provider makes none.
     private let spans: ProviderSpans?
 
     init(_ commons: ProviderCommons, _ drivers: [any ProviderLoop], spans: ProviderSpans?) {
@@ -150,13 +150,13 @@ public final class ProviderBody: Sendable {
     }
 
     func shutDown(within limit: Duration, proof: Proof) async -> DrainReport {
-        // Before the loops hear of it: no loop may end while another still gets notifications.
+        // This comes before the loops are informed. No loop may end while another still gets notifications.
         self.commons.queue.close()
         return await self.ask { $0.shutDown(within: TimeAmount(limit), proof: proof, call: $1) }
     }
 }
 
-/// The calls of a program without tasks. Any thread; none of them waits.
+/// The calls of a program without tasks. Any thread may use them, and they do not wait.
 extension ProviderBody {
     /// Calls `body` once, on any thread, when ``trySubmit(_:)`` may take something, or the provider has shut down.
     package func whenRoom(_ body: @escaping @Sendable () -> Void) { self.commons.queue.whenRoom(body) }
@@ -169,7 +169,7 @@ extension ProviderBody {
     /// Forgets a caller of ``whenWritten(_:)`` who waits no longer.
     package func stopWaiting(_ id: UInt64) { self.commons.queue.stopWaiting(id) }
 
-    /// How many notifications ``trySubmit(_:)`` may take now. Another thread may be faster.
+    /// The number of notifications that ``trySubmit(_:)`` may take now. Another thread may be faster.
     package var room: Int { self.commons.queue.room }
 
     /// Subscribes to the events but ``ProviderEvent/transmitted(_:tags:)``, for a reader that does not await. `onNews` is called

@@ -1,10 +1,10 @@
 internal import FerryCore
 internal import Synchronization
 
-/// Hands the outcomes of all event loops to one sink, so that its calls never overlap.
+/// Passes the outcomes of all event loops to one sink, so that its calls never overlap.
 ///
-/// A loop that finds another one in the sink leaves its outcomes there, and does not wait: an event loop may have other
-/// users. The loop in the sink delivers them, too.
+/// A loop that finds another one in the sink leaves its outcomes there, and does not wait, because an event loop may
+/// have other users. The loop in the sink delivers them, too.
 ///
 /// ```
 ///              nobody is in the sink                                nothing waits
@@ -14,7 +14,7 @@ internal import Synchronization
 ///      └─────────▶ waiting ────────────────┴── a loop that waits is woken and goes on
 /// ```
 ///
-/// The outcomes of one loop keep their order. Any thread.
+/// The outcomes of one loop keep their order. Any thread may use it.
 final class OutcomeMerger: Sendable {
     /// The number of calls that one loop makes for others before it returns to its own work.
     private static let roundLimit = 8
@@ -43,8 +43,7 @@ final class OutcomeMerger: Sendable {
 
     /// Delivers the outcomes of a loop, or leaves them to the loop that is in the sink. Returns the loops to wake.
     ///
-    /// - Parameter isPatient: whether the loop delivers everything that others leave there meanwhile, because it has no other
-    ///   work.
+    /// - Parameter isPatient: whether the loop, without other work, also delivers the outcomes that others leave there.
     func deliver(_ records: [OutcomeRecord], of loop: Int, isPatient: Bool = false) -> LoopSet {
         guard !records.isEmpty || self.unreadCount > 0 else { return LoopSet() }
         var next = self.state.withLock { state -> [OutcomeRecord]? in
@@ -55,7 +54,7 @@ final class OutcomeMerger: Sendable {
             guard !state.waiting.isEmpty || !records.isEmpty else { return nil }
             state.isInSink = true
             guard !state.waiting.isEmpty else { return records }
-            // What a loop has left comes before what it has now.
+            // The outcomes that a loop has left come before its new ones.
             self.leave(records, of: loop, in: &state)
             return self.takeWaiting(&state)
         }
@@ -69,7 +68,7 @@ final class OutcomeMerger: Sendable {
                 state.calledLoops = LoopSet()
                 guard !state.waiting.isEmpty, isPatient || rounds < Self.roundLimit else {
                     state.isInSink = false
-                    // This one, too: the loop of another may have ended.
+                    // This one is woken, too, because the loop of another may have ended.
                     if !state.waiting.isEmpty { woken.formUnion(state.waitingLoops.union(loop)) }
                     return nil
                 }

@@ -53,7 +53,7 @@ final class ReportCalls: Sendable {
     ///
     /// - Parameters:
     ///   - isLate: whether the loop answers because the limit has passed.
-    ///   - report: returns the report of all loops, with what has no outcome on the late ones.
+    ///   - report: returns the report of all loops, with the unsettled notifications of the late ones.
     func answer(_ call: UInt64, from loop: Int, isLate: Bool, with report: (_ late: LoopSet) -> DrainReport) {
         let waiter = self.state.withLock { state -> Waiter? in
             state.waiting[call]?.loops.remove(loop)

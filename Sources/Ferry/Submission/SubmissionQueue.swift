@@ -22,7 +22,7 @@ final class SubmissionQueue: Sendable {
         var withdrawn: [UInt64] = []
     }
 
-    /// What waits for one loop, and what the loop has.
+    /// The notifications that wait for one loop, and the number that the loop has.
     private struct Outlet: ~Copyable {
         var delivery = Delivery()
         /// Awaited notifications that are not in a run of `delivery` yet. One batch for many of them needs one
@@ -32,7 +32,7 @@ final class SubmissionQueue: Sendable {
         var handedOver = 0
         /// The number of notifications that the loop had queued when it last reported.
         var queued = 0
-        /// How many of them wait for a later time.
+        /// The number of those that wait for a later time.
         var delayed = 0
         /// The number of notifications that callers have handed over so far.
         var taken = 0
@@ -48,8 +48,7 @@ final class SubmissionQueue: Sendable {
             self.taken += run.count
         }
 
-        /// How many of the notifications that were taken have left the queue at least once. Fewer while some wait for another
-        /// copy.
+        /// The number of taken notifications that have left the queue, less those that wait for another copy.
         var written: Int { self.taken - self.handedOver - self.queued + self.delayed }
 
         /// Moves the awaited notifications into a run, so that later notifications come after them.
@@ -81,8 +80,7 @@ final class SubmissionQueue: Sendable {
         var writeWaiters: [WriteWaiter] = []
         /// The number of free places at the last report of a loop.
         var lastRoom = 0
-        /// How many reports since the last admission showed no more free places than the report before, while callers
-        /// waited.
+        /// The number of reports since the last admission that showed no additional free place while callers waited.
         var stalls = 0
 
         /// The number of places that are not free.
@@ -100,7 +98,7 @@ final class SubmissionQueue: Sendable {
         var resume: @Sendable () -> Void
     }
 
-    /// A caller who waits until what was taken so far was written.
+    /// A caller who waits until all notifications so far are written.
     private struct WriteWaiter {
         var id: UInt64
         /// For each loop: how many notifications must have been written.
@@ -164,7 +162,7 @@ final class SubmissionQueue: Sendable {
         return answer
     }
 
-    /// Takes what fits for the only loop, without a copy.
+    /// Takes the notifications that fit for the only loop, without a copy.
     private func hand(_ batch: inout PushBatch) -> Answer {
         self.state.withLock { state in
             guard !state.isClosed else { return .closed }
@@ -355,7 +353,7 @@ final class SubmissionQueue: Sendable {
         for waiter in served { waiter.resume() }
     }
 
-    /// How many places must be free for waiting callers.
+    /// The number of places that must be free for waiting callers.
     private func neededRoom(_ state: borrowing State) -> Int {
         var active = state.queued
         for index in state.outlets.indices { active -= state.outlets[index].delayed }
@@ -381,9 +379,9 @@ final class SubmissionQueue: Sendable {
         return woken
     }
 
-    /// Notes that everything which a loop had has its outcome. Returns whether that is so for all loops.
+    /// Notes that all notifications of a loop have their outcome. Returns whether this is true for all loops.
     ///
-    /// - Parameter isBusy: whether the loop has got more meanwhile.
+    /// - Parameter isBusy: whether the loop has got others since.
     func completed(_ loop: Int, isBusy: Bool = false) -> Bool {
         guard self.loopCount > 1 else { return true }
         return self.state.withLock { state in
