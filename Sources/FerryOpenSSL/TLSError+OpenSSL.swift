@@ -20,8 +20,7 @@ extension TLSError {
         return TLSError(code, sentence, causes: causes, file: file, line: line)
     }
 
-    /// The usual cause of such a failure, in words: without the provider that `openssl.cnf` demands there is no
-    /// algorithm at all.
+    /// The usual cause of such a failure, in words. Without the provider in `openssl.cnf`, OpenSSL has no algorithms.
     private static var fipsWords: String {
         guard EVP_default_properties_is_fips_enabled(nil) == 1, OSSL_PROVIDER_available(nil, "fips") != 1 else {
             return ""
@@ -34,7 +33,7 @@ extension TLSError {
     static let noneSelected = "The server selected none of the offered application protocols."
 
     /// The error of a server that refused the client certificate and had selected none of the offered application
-    /// protocols: with another certificate it would still be the wrong server. Nil for other errors.
+    /// protocols. With another certificate it would still be the wrong server. Nil for other errors.
     package var ofOtherProtocol: TLSError? {
         guard self.lacksApplicationProtocol else { return nil }
         return TLSError(

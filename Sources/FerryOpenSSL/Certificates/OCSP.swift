@@ -20,9 +20,9 @@ package struct OCSPQuestion: Hashable, Sendable {
     package let request: [UInt8]
 }
 
-/// What an answer says about a certificate.
+/// The statement of an answer about a certificate.
 package enum OCSPVerdict: Hashable, Sendable {
-    /// It is not revoked. The answer is good until this time, in seconds since 1970; nil: it does not say.
+    /// The certificate is not revoked. The answer is good until this time, in seconds since 1970; nil if unknown.
     case good(until: Int?)
     case revoked
     /// The answer settles nothing, for this reason.

@@ -7,7 +7,7 @@ internal import FerryCore
 ///
 /// `@unchecked Sendable`: nothing changes after `init`, and OpenSSL locks the store while threads verify with it.
 package final class SigningChainVerifier: @unchecked Sendable {
-    /// What the chain of a signature must have beyond valid signatures and dates.
+    /// The demands on the chain of a signature, in addition to valid signatures and dates.
     package struct Requirement: Sendable {
         /// The object identifier of an extension of the leaf.
         package var leafExtension: String
@@ -125,7 +125,7 @@ package final class SigningChainVerifier: @unchecked Sendable {
     }
 }
 
-/// Why the certificates of a signature do not count, or could not be judged.
+/// The reason why the certificates of a signature do not count, or could not be judged.
 package enum SigningChainFault: Error, Hashable, Sendable {
     package enum Place: Int, Sendable, CustomStringConvertible {
         case leaf, intermediate, root

@@ -9,7 +9,7 @@ final class ContextCallbacks: Sendable {
     enum Acceptance: Sendable {
         /// By the certificate alone: OpenSSL does not check the chain.
         case ofCertificate(@Sendable (CertificateSummary) -> Bool)
-        /// By the certificate, and by what OpenSSL says of its chain.
+        /// The client is judged by its certificate, and by OpenSSL's verdict on the chain.
         case ofCertificateAndChain(@Sendable (CertificateSummary, ChainFinding?) -> Bool)
     }
 
@@ -49,7 +49,7 @@ final class ContextCallbacks: Sendable {
             return accepts(summary) ? X509_V_OK : nil
         case .ofCertificateAndChain(let accepts):
             let isVerified = X509_verify_cert(store) == 1
-            // What it found wrong is no error of the handshake around it.
+            // Its findings are not errors of the handshake around it.
             ErrorQueue.clear()
             let result = X509_STORE_CTX_get_error(store)
             let finding = isVerified ? nil : ChainFinding(result: result, place: X509_STORE_CTX_get_error_depth(store))

@@ -1,9 +1,9 @@
 internal import CFerryOpenSSL
 
-/// The mark by which `ferry doctor` says in its first TLS message what it is, so that a gateway can log its probes as that.
+/// The mark by which `ferry doctor` names itself in its first TLS message, so that a gateway knows its probes.
 ///
-/// It is an extension without contents, with a number for private use (RFC 8446 section 11). A server has to ignore an
-/// extension that it does not know (section 4.1.2).
+/// It is an extension without contents, with a number for private use (RFC 8446 section 11). A server must ignore an
+/// unknown extension (section 4.1.2).
 enum DoctorMark {
     private static let number: UInt32 = 65_296
     /// The index at which a server's connection notes the mark. OpenSSL keeps 0 for applications, and a server does not use
@@ -12,7 +12,7 @@ enum DoctorMark {
 
     /// Lets each connection of a client carry the mark.
     static func add(to context: borrowing OwnedContext) {
-        // It fails only if the extension is there already, or without memory. Then the probe has no mark.
+        // The call fails only if the extension exists already, or without memory. The probe then has no mark.
         _ = SSL_CTX_add_custom_ext(
             context.pointer,
             self.number,

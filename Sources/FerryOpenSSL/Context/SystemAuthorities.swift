@@ -37,7 +37,7 @@ struct SystemAuthorities: Equatable {
         }
     }
 
-    /// The sentence if there are none.
+    /// The sentence for a system without authorities.
     var fault: TLSError {
         let places = ([self.file] + self.directories).filter { !$0.isEmpty }.map(\.printable)
         return TLSError(

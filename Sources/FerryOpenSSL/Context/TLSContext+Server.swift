@@ -50,8 +50,9 @@ extension TLSContext {
         /// The server requires a certificate that the closure accepts. Its chain and dates are not checked. The closure
         /// runs on the event loop in the middle of the handshake: it must neither block nor call into the connection.
         case verified(@Sendable (CertificateSummary) -> Bool)
-        /// Like ``verified(_:)``. The closure also gets why these authorities do not vouch for the certificate, its dates and
-        /// purpose included; nil: they do. Afterwards ``TLSHandler/isPeerChainVerified`` says whether they do.
+        /// A closure decides, as for ``verified(_:)``. It also gets the reason why these authorities do not vouch for
+        /// the certificate, including its dates and purpose; nil if they do. Afterwards
+        /// ``TLSHandler/isPeerChainVerified`` shows whether they do.
         case judged(TrustRoots?, @Sendable (CertificateSummary, ChainFinding?) -> Bool)
 
         var asksForCertificate: Bool {

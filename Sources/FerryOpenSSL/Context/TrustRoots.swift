@@ -4,7 +4,7 @@ internal import CFerryOpenSSL
 @nonexhaustive
 public enum TrustRoots: Sendable, Hashable {
     /// The system's authorities: OpenSSL's default paths. The environment's SSL_CERT_FILE and SSL_CERT_DIR override
-    /// them. If there are none, a provider is not made: the error is ``TLSError/Code/invalidConfiguration``.
+    /// them. Without any authority, no provider can be made, and the error is ``TLSError/Code/invalidConfiguration``.
     case system
     /// A file of PEM certificates.
     case file(String)

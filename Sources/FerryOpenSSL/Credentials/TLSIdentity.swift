@@ -3,7 +3,7 @@ public import FerryPlatform
 
 /// A certificate with its chain and private key: the identity of this side in a TLS handshake.
 ///
-/// Reading is strict, so that a bad file is reported at start-up: the key must belong to one of the certificates.
+/// Reading is strict, so that a bad file is reported at start-up. The key must belong to one of the certificates.
 /// ``validate(at:)`` separately checks that the certificate is valid *now*. Values are immutable and shared by
 /// reference, so copies are cheap.
 public struct TLSIdentity: Sendable {
@@ -15,8 +15,8 @@ public struct TLSIdentity: Sendable {
     /// Whether only OpenSSL's legacy provider could read the archive or the key.
     package let neededLegacyProvider: Bool
 
-    /// Whether ``validate(at:)`` lets it pass after its end. Some gateways take it, and Apple's answer tells more than a refusal
-    /// to try.
+    /// Whether ``validate(at:)`` accepts the identity after its expiration. Some gateways accept it, and Apple's answer
+    /// shows more than a refusal to try.
     package var isUsedWhenExpired = false
 
     init(_ material: KeyMaterial, neededLegacyProvider: Bool = false) throws(TLSError) {

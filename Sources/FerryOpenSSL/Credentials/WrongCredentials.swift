@@ -1,4 +1,4 @@
-/// Credentials of another kind than the one that was asked for: what was given, and what to do.
+/// Credentials of another kind than the expected one, with a description and the remedy.
 package struct WrongCredentials: Sendable, Hashable {
     package enum Wanted: Sendable {
         case certificate, privateKey, archive
@@ -8,7 +8,7 @@ package struct WrongCredentials: Sendable, Hashable {
         case certificatesAlone
     }
 
-    /// What to do. The command line has other words for what the library's interface names.
+    /// The remedy. The command line has its own words for parts of the library's interface.
     package enum Remedy: Sendable {
         case readAsArchive, readAsCertificate
         /// The certificate's key is in another file, which was not given.
@@ -26,7 +26,7 @@ package struct WrongCredentials: Sendable, Hashable {
     /// Whether the key was looked for in the certificate's own file.
     var isOnlyFile = false
 
-    /// What was given in place of what, as part of a sentence. Nil if the bytes are of no kind that is known.
+    /// The given and the expected kind, as part of a sentence; nil if the kind of the bytes is unknown.
     package var fault: String? {
         guard self.form != .unknown, self.form != .empty else { return nil }
         let wanted =

@@ -126,7 +126,7 @@ package struct TLSEngine: ~Copyable {
     /// The certificates that the server sent, its own first. For a client only.
     package var serverCertificates: [CertificateSummary] { self.serverChain?.certificates ?? [] }
 
-    /// The same certificates, for verification; nil if they did not come. For a client only; also after a failure.
+    /// The same certificates for verification; nil if they did not come. Only a client has them, even after a failure.
     package var serverChain: CertificateChain? {
         guard self.role == .client, let chain = SSL_get_peer_cert_chain(self.handle.pointer) else { return nil }
         return CertificateChain(copying: chain)
@@ -140,7 +140,7 @@ package struct TLSEngine: ~Copyable {
     /// Whether OpenSSL's verification of the peer's chain succeeded, as far as it was asked for.
     package var isPeerChainVerified: Bool { SSL_get_verify_result(self.handle.pointer) == Int(X509_V_OK) }
 
-    /// Whether the client says that it is `ferry doctor`; for a server only, also after a failure.
+    /// Whether the client claims to be `ferry doctor`. Only a server knows it, even after a failure.
     package var isPeerDoctor: Bool { self.role == .server && DoctorMark.isOn(self.handle.pointer) }
 
     /// The contents of the peer's certificate; nil if the peer showed none.

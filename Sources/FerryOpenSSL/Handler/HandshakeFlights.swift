@@ -2,7 +2,7 @@ internal import NIOCore
 
 /// The times of the flights of a handshake, to measure the round trip to the peer.
 struct HandshakeFlights {
-    /// When the last flight was sent; nil: it is answered.
+    /// When the last flight was sent; nil once it is answered.
     private var sentAt: NIODeadline?
     private(set) var longest: TimeAmount?
 

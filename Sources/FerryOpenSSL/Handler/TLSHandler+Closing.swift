@@ -115,7 +115,7 @@ extension TLSHandler {
         }
     }
 
-    /// The error that an end of stream means in the present state; nil: the end is expected.
+    /// The error that an end of stream means in the present state; nil if the end is expected.
     var endOfStreamError: TLSError? {
         switch state {
         case .handshaking:

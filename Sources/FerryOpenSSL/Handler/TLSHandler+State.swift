@@ -31,7 +31,7 @@ extension TLSHandler {
         struct Closing {
             enum Cause {
                 case close
-                /// Input is no longer awaited.
+                /// The handler no longer waits for input.
                 case failure
                 /// Input is read and dropped until the peer ends it.
                 case lingeringFailure

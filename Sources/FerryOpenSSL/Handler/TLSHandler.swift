@@ -50,7 +50,7 @@ package final class TLSHandler: ChannelDuplexHandler {
     private var encrypted: [EventLoopPromise<Void>] = []
     private var flights = HandshakeFlights()
     private var demand = ReadDemand.none
-    // Marks against re-entrance: a callback may call any method of the handler.
+    // The marks against re-entrance, because a callback may call any method of the handler.
     private var isStepping = false
     private var isSending = false
 
@@ -59,8 +59,8 @@ package final class TLSHandler: ChannelDuplexHandler {
     package var ciphertextBytesProduced: UInt64 { engine.ciphertextBytesProduced }
     /// The number of bytes of ciphertext read from this channel so far.
     package private(set) var ciphertextBytesConsumed: UInt64 = 0
-    /// The longest time from a flight of the handshake to the peer's next bytes: a round trip to the peer itself, where TCP
-    /// measures the way to a balancer. Nil: no flight was answered.
+    /// The longest time from a flight of the handshake to the peer's next bytes; nil if no flight was answered. It is a
+    /// round trip to the peer itself, where TCP measures only the way to a balancer.
     package var handshakeRoundTrip: TimeAmount? { flights.longest }
     /// The version that the handshake agreed on; nil before its end.
     package var version: TLSVersion? { engine.version }

@@ -1,6 +1,7 @@
 internal import CFerryOpenSSL
 
-/// Why the authorities of a listener do not vouch for a client's certificate: the first fault that OpenSSL found.
+/// The reason why the authorities of a listener do not vouch for a client's certificate: the first fault that OpenSSL
+/// found.
 package struct ChainFinding: Sendable, Hashable {
     package var fault: ChainFault
     /// The weak part, if the fault is ``ChainFault/Kind/weak``.

@@ -76,7 +76,7 @@ package enum CredentialForm: Sendable, Hashable, CaseIterable {
 }
 
 extension CredentialForm {
-    /// What a file of this form is or holds, as the predicate of a sentence.
+    /// The description of a file of this form, as the predicate of a sentence.
     package var predicate: String {
         switch self {
         case .certificate: "holds a certificate"

@@ -2,7 +2,7 @@ internal import CFerryOpenSSL
 
 /// SipHash with a secret key, of 128 bits. Without the key nobody can find two inputs with the same hash.
 ///
-/// Not `Sendable`: one owner uses it.
+/// The class is not `Sendable`, because one owner uses it.
 package struct KeyedHash: ~Copyable {
     /// The length of the key in bytes.
     package static let keyLength = 16

@@ -5,7 +5,7 @@ internal import CFerryOpenSSL
 ///
 /// Safe from any thread.
 package final class ThrowAwaySigningChain: Sendable {
-    /// What is unusual about a chain, for tests of verifiers.
+    /// An unusual property of a chain, for tests of verifiers.
     package struct Shape: Sendable {
         /// The validity of the leaf, in seconds relative to now.
         package var leafValidity: ClosedRange<Int> = -365 * 86_400...365 * 86_400
