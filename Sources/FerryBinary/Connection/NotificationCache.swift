@@ -82,6 +82,7 @@ struct NotificationCache {
 
     /// Moves the unsettled notifications before `end` into the history, and returns them.
     mutating func settle(before end: UInt64, at now: NIODeadline) -> [Written] {
+        assert(end <= self.next, "an outcome belongs to a notification that was written")
         var settled: [Written] = []
         while var first = self.unsettled.first, first.first < end {
             if first.end <= end {

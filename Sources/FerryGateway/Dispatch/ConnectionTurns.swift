@@ -26,8 +26,10 @@ struct ConnectionTurns: Sendable {
 
     /// Removes the notifications of the next turn, at most `limit`, and passes them to `body` in order.
     mutating func takeTurn(atMost limit: Int, _ body: (JobID) -> Void) {
-        guard let connection = self.order.popFirst(), var jobs = self.connections.removeValue(forKey: connection)
-        else { return }
+        guard let connection = self.order.popFirst() else { return }
+        guard var jobs = self.connections.removeValue(forKey: connection) else {
+            return assertionFailure("a connection in the order has notifications")
+        }
         let count = min(Self.length, limit, jobs.count)
         for job in jobs.prefix(count) { body(job) }
         jobs.removeFirst(count)

@@ -44,7 +44,7 @@ extension Dispatch {
         now: Moment,
         _ expired: inout [(JobID, ReplayScope, Settled)]
     ) {
-        guard let job = self.jobs[id] else { return }
+        guard let job = self.jobs[id] else { return assert(self.isAbandoned, "only the end gives up a waiting job") }
         if let end = self.expire(id, job, now: now) {
             expired.append((id, job.scope, end))
         } else {

@@ -68,6 +68,7 @@ extension Dispatch {
         var turns = ConnectionTurns()
         swap(&turns, &outgoing.copies.turns)
         turns.takeTurn(atMost: outgoing.side.room) { id in
+            // The copy may have been given up since.
             guard let job = self.jobs[id] else { return }
             self.goOut(id, self.flow(of: job), outgoing, over: side)
         }
@@ -76,8 +77,7 @@ extension Dispatch {
     }
 
     private mutating func goOut(_ id: JobID, _ flow: Int, _ outgoing: Outgoing, over side: UInt64?) {
-        // The notification may have been given up since.
-        guard let job = self.jobs[id] else { return }
+        guard let job = self.jobs[id] else { return assertionFailure("a queued notification has no last answer") }
         if job.attempts == 0 {
             self.verdicts.counts.waiting -= 1
             self.verdicts.counts.forwarded += 1

@@ -159,7 +159,10 @@ package struct Dispatch: ~Copyable {
     /// Sends a notification as soon as its topic's gate is open. Returns false if the gate is shut.
     @discardableResult
     mutating func send(_ id: JobID, now: Moment) -> Bool {
-        guard var job = self.jobs[id] else { return true }
+        guard var job = self.jobs[id] else {
+            assert(self.isAbandoned, "only the end gives up a waiting job")
+            return true
+        }
         if job.isGuess {
             let topic = self.lastTopics[job.scope.identity]
             job.topic = topic

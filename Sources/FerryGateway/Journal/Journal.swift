@@ -298,7 +298,10 @@ package struct Journal {
 
     /// Takes the store's answer to a commit. Returns whether ``durable`` has moved.
     mutating func answered(_ number: UInt64, _ answer: StoreAnswer, now: NIODeadline) -> Bool {
-        guard let index = self.pending.firstIndex(where: { $0.commit.segment.number == number }) else { return false }
+        guard let index = self.pending.firstIndex(where: { $0.commit.segment.number == number }) else {
+            assertionFailure("a commit waits until the store has it")
+            return false
+        }
         self.heardAt = now
         switch answer {
         case .durable:

@@ -51,7 +51,7 @@ struct SegmentTable {
 
     /// Notes that a job of the segment has its answer.
     mutating func answered(_ number: UInt64, now: NIODeadline) {
-        guard let index = self.index(of: number) else { return }
+        guard let index = self.index(of: number) else { return assertionFailure("unanswered jobs keep their segment") }
         self.live -= 1
         self.entries[index].live -= 1
         self.entries[index].answeredAt = now
@@ -59,7 +59,7 @@ struct SegmentTable {
 
     /// Notes that a job of the segment was written again in another one.
     mutating func moved(_ number: UInt64) {
-        guard let index = self.index(of: number) else { return }
+        guard let index = self.index(of: number) else { return assertionFailure("unanswered jobs keep their segment") }
         self.live -= 1
         self.entries[index].live -= 1
     }

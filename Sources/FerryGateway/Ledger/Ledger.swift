@@ -152,6 +152,7 @@ struct Ledger: Sendable {
     /// Notes a result. Returns false if the client already counts the notification as accepted, or if the notification
     /// is unknown. An error response can then no longer tell its rejection.
     mutating func settle(_ sequence: UInt64, _ fate: JobFate, now: NIODeadline) -> Bool {
+        assert(sequence < self.next, "a result belongs to a notification that was read")
         guard fate != .running, let index = self.index(of: sequence), !self.entries[index].isResolved else {
             return false
         }

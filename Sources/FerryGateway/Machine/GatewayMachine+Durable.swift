@@ -50,7 +50,10 @@ extension GatewayMachine {
         let spool = self.journal?.spool(now: now.monotonic) ?? .open
         guard spool != self.lastSpool || spool != before ?? spool else { return }
         self.lastSpool = spool
-        for (id, place) in self.places { self.turn(of: place, now: now) { $0.look(id, $1, &$2) } }
+        // A turn may end other connections of its scope, too.
+        for (id, place) in self.places where self.places[id] != nil {
+            self.turn(of: place, now: now) { $0.look(id, $1, &$2) }
+        }
     }
 
     /// Writes the last unanswered jobs of old segments again.

@@ -10,6 +10,7 @@ extension GatewayMachine {
         var index = 0
         while index < records.count {
             guard let key = self.scope(of: records[index]) else {
+                assert(self.dispatch.isAbandoned, "a notification at an upstream has one outcome")
                 index += 1
                 continue
             }

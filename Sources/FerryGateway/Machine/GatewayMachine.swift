@@ -202,7 +202,8 @@ final class GatewayMachine {
     /// Ends all connections, with status 10 where that is safe.
     func shutDown(now: Moment) {
         self.isShuttingDown = true
-        for (id, place) in self.places.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+        // A turn may end other connections of its scope, too.
+        for (id, place) in self.places.sorted(by: { $0.key.rawValue < $1.key.rawValue }) where self.places[id] != nil {
             self.turn(of: place, now: now) { $0.shutDown(id, $1, &$2) }
         }
     }

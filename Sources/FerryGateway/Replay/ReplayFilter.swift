@@ -311,7 +311,9 @@ struct ReplayFilter: Sendable {
     /// copy will tell its rejection.
     @discardableResult
     mutating func settled(_ job: JobID, _ fate: JobFate) -> Bool {
-        guard let place = self.running.removeValue(forKey: job), let index = self.index(of: place.episode) else {
+        guard let place = self.running.removeValue(forKey: job) else { return false }
+        guard let index = self.index(of: place.episode) else {
+            assertionFailure("an episode takes its entries with it")
             return false
         }
         self.episodes[index].settle(place.position, fate)

@@ -66,7 +66,7 @@ struct ReplayLog<Value: Sendable>: Sendable {
         self.items[position].isLive = false
         self.liveCount -= 1
         let key = self.items[position].key
-        guard let live = self.chains[key]?.live else { return }
+        guard let live = self.chains[key]?.live else { return assertionFailure("a live value is in its key's chain") }
         let next = self.items[position].next
         guard position != live.lowerBound else {
             self.chains[key]?.live = next.map { $0...live.upperBound }

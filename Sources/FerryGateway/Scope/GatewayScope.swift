@@ -105,7 +105,7 @@ struct GatewayScope: ~Copyable {
     mutating func opened(_ connection: consuming GatewayConnection) { self.connections.append(connection) }
 
     mutating func sampled(_ id: ConnectionID, roundTrip: TimeAmount) {
-        guard let index = self.connections.index(of: id) else { return }
+        guard let index = self.connections.index(of: id) else { return Self.noConnection() }
         self.connections.all[index].connection.sampled(roundTrip: roundTrip)
     }
 
@@ -121,7 +121,7 @@ struct GatewayScope: ~Copyable {
             GatewayConnection.Offer, Span<UInt8>, inout ReplayFilter, inout [Effect]
         ) -> GatewayConnection.Admitted
     ) {
-        guard let index = self.connections.index(of: id) else { return }
+        guard let index = self.connections.index(of: id) else { return Self.noConnection() }
         let start = effects.count
         let standing = self.standing(now: around.now)
         let action = Self.received(
@@ -276,12 +276,15 @@ struct GatewayScope: ~Copyable {
             inout GatewayConnection, NIODeadline, ReplayFilter.Standing, inout [Effect]
         ) -> GatewayConnection.Action
     ) {
-        guard let index = self.connections.index(of: id) else { return }
+        guard let index = self.connections.index(of: id) else { return Self.noConnection() }
         self.connections.all[index].connection.spool = around.spool
         let (now, standing) = (around.now.monotonic, self.standing(now: around.now))
         let action = body(&self.connections.all[index].connection, now, standing, &effects)
         self.perform(action, index, around, &effects)
     }
+
+    /// Notes an input of a connection that the scope does not have, although the machine has its place.
+    private static func noConnection() { assertionFailure("a connection that has a place is open in its scope") }
 
     /// Passes a connection's evidence about its client to the filter.
     private static func note(_ entry: inout ScopeConnections.Entry, _ filter: inout ReplayFilter) {

@@ -117,6 +117,7 @@ struct Scopes: ~Copyable {
     }
 
     mutating func sampled(_ id: ConnectionID, at place: Place, roundTrip: TimeAmount) {
+        assert(self.cells[place.index].generation == place.generation, "an open scope is not forgotten")
         self.cells[place.index].scope.sampled(id, roundTrip: roundTrip)
     }
 
@@ -174,6 +175,7 @@ struct Scopes: ~Copyable {
 
     /// Adds a connection to a scope.
     mutating func opened(_ connection: consuming GatewayConnection, at place: Place) {
+        assert(self.cells[place.index].generation == place.generation, "a scope is opened at its present place")
         self.cells[place.index].scope.opened(connection)
         self.idle[self.cells[place.index].scope.key] = nil
     }
@@ -196,8 +198,10 @@ struct Scopes: ~Copyable {
         var forgotten: [ReplayScope] = []
         for (key, _) in self.idle.sorted(by: { $0.value < $1.value }) {
             guard forgotten.count < max(self.scopeLimit / 4, 1) else { break }
-            guard let place = self.places[key] else { continue }
-            let index = place.index
+            guard let index = self.places[key]?.index else {
+                assertionFailure("an idle scope has a place")
+                continue
+            }
             guard self.cells[index].entryCount == 0, self.cells[index].scope.filter.oldestEpisode == nil else {
                 continue
             }

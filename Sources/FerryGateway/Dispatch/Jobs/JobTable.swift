@@ -46,6 +46,8 @@ struct JobTable: Sendable {
 
     /// Adds a job with a reserved number.
     mutating func insert(_ job: consuming Job, as id: JobID) {
+        assert(id.rawValue < self.first + UInt64(self.recentCount), "a job has a reserved number, or an older one")
+        assert(self[id] == nil, "a number has one job")
         self.count += 1
         if let place = self.place(of: id) { self.ring[place] = job } else { self.old[id] = job }
     }

@@ -54,6 +54,7 @@ struct Jobs: Sendable {
 
     /// Removes a job that has its last answer.
     mutating func remove(_ id: JobID, _ job: borrowing Job) {
+        assert(self.table[id] != nil, "a job has one last answer")
         self.table.remove(id)
         self.room.remove(job)
     }

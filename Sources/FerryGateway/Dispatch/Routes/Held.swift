@@ -34,7 +34,11 @@ struct Held: Sendable {
     ///
     /// Cost: the notifications after its place, or those before it, move.
     mutating func takeOne() -> JobID? {
-        guard let number = self.order.popFirst(), var flow = self.flows.removeValue(forKey: number) else { return nil }
+        guard let number = self.order.popFirst() else { return nil }
+        guard var flow = self.flows.removeValue(forKey: number) else {
+            assertionFailure("a flow in the order has notifications")
+            return nil
+        }
         let job = flow.jobs.remove(at: Self.place(of: flow.tries, among: flow.jobs.count))
         flow.tries += 1
         if !flow.jobs.isEmpty {
