@@ -4,13 +4,13 @@ import Foundation
 import NIOCore
 import Testing
 
-/// Checks that `Docs/commands/channels.md` and the code agree.
+/// Checks that `Docs/begin/live-activities.md` and the code agree.
 @Suite struct ChannelsPageTests {
     private let page: String
 
     init() throws {
         let url = URL(filePath: #filePath)
-            .deletingLastPathComponent().appending(path: "../../../Docs/commands/channels.md")
+            .deletingLastPathComponent().appending(path: "../../../Docs/begin/live-activities.md")
         self.page = try String(contentsOf: url.standardized, encoding: .utf8)
     }
 
