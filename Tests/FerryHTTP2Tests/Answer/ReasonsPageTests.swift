@@ -3,13 +3,13 @@ import FerryHTTP2
 import Foundation
 import Testing
 
-/// Checks that `Docs/how-it-works/operations.md` and the tables in the code agree.
-@Suite struct OperationsPageTests {
+/// Checks that the reasons in `Docs/how-it-works/outcomes.md` and in the code agree.
+@Suite struct ReasonsPageTests {
     private let rows: [[String]]
 
     init() throws {
         let page = URL(filePath: #filePath)
-            .deletingLastPathComponent().appending(path: "../../../Docs/how-it-works/operations.md")
+            .deletingLastPathComponent().appending(path: "../../../Docs/how-it-works/outcomes.md")
         let text = try String(contentsOf: page.standardized, encoding: .utf8)
         self.rows = text.split(separator: "\n").filter { $0.hasPrefix("| ") }.map { line in
             line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
