@@ -21,8 +21,8 @@ struct ProviderMetricsTests {
     /// The series that the table of the page names. A row is `| name | kind | dimension: values | meaning |`.
     private static func documented() throws -> Set<Series> {
         let page = URL(filePath: #filePath)
-            .deletingLastPathComponent().appending(path: "../../../Docs/how-it-works/metrics.md")
-        let rows = TableRow.all(of: "metrics.md", try String(contentsOf: page.standardized, encoding: .utf8))
+            .deletingLastPathComponent().appending(path: "../../../Sources/Ferry/Ferry.docc/Metrics.md")
+        let rows = TableRow.all(of: "Metrics.md", try String(contentsOf: page.standardized, encoding: .utf8))
         return Set(
             rows.compactMap { row in
                 let cells = row.text.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
