@@ -55,7 +55,9 @@ struct OptionArgument: Sendable {
     var property: Any {
         let kind = self.option.kind
         let (valueName, completion) = kind.words
-        let help = ArgumentHelp("\(self.help)", valueName: valueName)
+        // "--server-name <name>", not "--server-name <server-name>".
+        let lastWord = kind == .text ? self.name.split(separator: "-").last.map { String($0) } : nil
+        let help = ArgumentHelp("\(self.help)", valueName: valueName ?? lastWord)
         let name = NameSpecification.customLong(self.name)
         if self.isInversion { return Flag<Bool?>(name: name, inversion: .prefixedNo, help: help) }
         if kind == .flag { return Flag<Bool>(wrappedValue: false, name: name, help: help) }

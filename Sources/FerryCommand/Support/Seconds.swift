@@ -1,12 +1,8 @@
 internal import ArgumentParser
+internal import FerryOptions
 
 /// A time in seconds for an option. Fractions are allowed.
 struct Seconds: ExpressibleByArgument, Equatable {
-    /// The limit: a day. No command waits longer, and arithmetic with it cannot overflow.
-    private static let limit = 86_400.0
-    /// The smallest time that `Duration` and the clocks can represent.
-    private static let smallest = 1e-9
-
     private var value: Double
 
     init(_ duration: Duration) {
@@ -25,10 +21,8 @@ struct Seconds: ExpressibleByArgument, Equatable {
 
     /// - Parameter option: the option's name, for the message.
     func validate(_ option: String, isZeroGood: Bool = false) throws {
-        let least = isZeroGood ? 0 : Self.smallest
-        guard least...Self.limit ~= self.value else {
-            let range = isZeroGood ? "0 to 86400" : "more than 0 and at most 86400"
-            throw ValidationError("\(option) takes seconds, \(range).")
-        }
+        let kind = isZeroGood ? OptionKind.timeLimit : .seconds
+        guard kind.value(.number(self.value), in: .commandLine) == nil else { return }
+        throw ValidationError("\(option) takes \(kind.wanted(in: .commandLine)).")
     }
 }
