@@ -10,37 +10,43 @@ struct NodeAPNOption: Sendable {
         case push, pushHTTP2, feedback, doctor
     }
 
-    /// The effect of a value. Each closure returns a description, which follows the option's name and value in a
-    /// remark.
-    ///
-    /// An option may use the settings that earlier options of the table have made.
+    /// The values that an option accepts.
     enum Effect: Sendable {
-        case boolean(@Sendable (Bool, inout NodeAPNSettings) -> String)
-        /// The option of the table with this name. If `isClamped`, a number that is too low counts as the lowest, as in
-        /// node-apn. Without a description, the option of the command line is one.
-        case option(isClamped: Bool = false, words: (@Sendable (OptionValue) -> String)? = nil)
-        /// A time that node-apn takes in milliseconds.
-        case milliseconds(@Sendable (Duration, inout NodeAPNSettings) -> String)
-        /// A time that node-apn takes in seconds.
-        case seconds(@Sendable (Duration, inout NodeAPNSettings) -> String)
-        case host(@Sendable (String, inout NodeAPNSettings) -> String)
-        /// Text that no message may show.
-        case secret(@Sendable (String, inout NodeAPNSettings) -> String)
-        case material(@Sendable (CredentialMaterial, inout NodeAPNSettings) -> String)
-        case materials(@Sendable ([CredentialMaterial], inout NodeAPNSettings) -> String)
+        /// Those of the row of the table, which gets the value. If `isClamped`, a number that is too low counts as the lowest,
+        /// as in node-apn.
+        case row(isClamped: Bool = false)
+        case value(OptionKind)
+        /// A time in this unit, up to the longest of a timer in Node.
+        case milliseconds, seconds
+        case host
+        /// A file or its contents; one or several of them.
+        case material, materials
         /// Any value. The option has no effect, for this reason.
         case nothing(String)
     }
+
+    /// A value that was read. A time is in seconds.
+    struct Input {
+        var value: OptionValue
+        var materials: [CredentialMaterial] = []
+    }
+
+    /// Changes settings, and may use those that earlier options of the table have made. Returns a description of the effect,
+    /// which follows the option's name and value in a remark.
+    typealias Setter = @Sendable (Input, inout NodeAPNSettings) -> String
 
     var name: String
     /// The options of the command line that replace this one.
     var commandLine: [String] = []
     var effect: Effect
+    /// Nil for an option that does what its row says, or nothing.
+    private var set: Setter?
 
-    init(_ name: String, or commandLine: [String] = [], _ effect: Effect) {
+    init(_ name: String, or commandLine: [String] = [], _ effect: Effect, _ set: Setter? = nil) {
         self.name = name
         self.commandLine = commandLine
         self.effect = effect
+        self.set = set
         if commandLine.isEmpty, let row { self.commandLine = OptionArgument.names(of: row) }
     }
 
@@ -53,58 +59,52 @@ struct NodeAPNOption: Sendable {
         var expected: String
     }
 
-    /// The longest time of a timer in Node.
-    private static let longestMilliseconds = 2_147_483_647.0
-
     /// Puts `value` into `settings`.
     ///
     /// - Returns: a description of the effect.
     func apply(_ value: OptionValue, to settings: inout NodeAPNSettings) throws(Fault) -> String {
+        if case .nothing(let reason) = self.effect { return reason }
+        let input = try self.read(value)
+        guard case .row = self.effect, let row else { return self.set?(input, &settings) ?? "" }
+        settings.options[row.name] = input.value
+        return self.set?(input, &settings) ?? "as \(OptionArgument(row).words(for: input.value, withValue: true))"
+    }
+
+    private func read(_ value: OptionValue) throws(Fault) -> Input {
         switch self.effect {
-        case .boolean(let set):
-            guard case .boolean(let value) = value else { throw Fault(expected: "true or false") }
-            return set(value, &settings)
-        case .option(let isClamped, let words):
-            guard let row else { preconditionFailure("the table has no option of node-apn's name \(self.name)") }
-            let kind = row.kind
-            guard let read = kind.value(isClamped ? value.clamped(to: kind) : value, in: .nodeAPN) else {
-                throw Fault(expected: kind.wanted(in: .nodeAPN))
-            }
-            settings.options[row.name] = read
-            return words?(read) ?? "as \(OptionArgument(row).words(for: read, withValue: true))"
-        case .milliseconds(let set):
-            return set(
-                .seconds(try Self.number(value, "milliseconds", upTo: Self.longestMilliseconds) / 1000),
-                &settings
-            )
-        case .seconds(let set):
-            return set(.seconds(try Self.number(value, "seconds", upTo: Self.longestMilliseconds / 1000)), &settings)
-        case .host(let set):
+        case .row(let isClamped):
+            guard let kind = self.row?.kind else { preconditionFailure("the table has no \(self.name) of node-apn") }
+            return try Self.read(isClamped ? value.clamped(to: kind) : value, kind)
+        case .value(let kind): return try Self.read(value, kind)
+        case .milliseconds: return try Self.time(value, "milliseconds", perSecond: 1000)
+        case .seconds: return try Self.time(value, "seconds", perSecond: 1)
+        case .host:
             guard case .text(let host) = value, HostName.isOne(host) else {
                 throw Fault(expected: "the name or address of a host, without a port, which stands in 'port'")
             }
-            return set(host, &settings)
-        case .secret(let set):
-            guard case .text(let text) = value else { throw Fault(expected: "a string") }
-            return set(text, &settings)
-        case .material(let set):
-            return set(try Self.material(value), &settings)
-        case .materials(let set):
+        case .material: return Input(value: value, materials: [try Self.material(value)])
+        case .materials:
             let values = if case .list(let values) = value { values } else { [value] }
             guard !values.isEmpty else { throw Fault(expected: "at least one file or PEM text") }
-            var materials: [CredentialMaterial] = []
-            for value in values { materials.append(try Self.material(value)) }
-            return set(materials, &settings)
-        case .nothing(let reason):
-            return reason
+            var input = Input(value: value)
+            for value in values { input.materials.append(try Self.material(value)) }
+            return input
+        case .nothing: break
         }
+        return Input(value: value)
     }
 
-    private static func number(_ value: OptionValue, _ unit: String, upTo limit: Double) throws(Fault) -> Double {
-        guard case .number(let number) = value, 0...limit ~= number else {
-            throw Fault(expected: "\(unit), 0 to \(Int(limit))")
+    private static func read(_ value: OptionValue, _ kind: OptionKind) throws(Fault) -> Input {
+        guard let value = kind.value(value, in: .nodeAPN) else { throw Fault(expected: kind.wanted(in: .nodeAPN)) }
+        return Input(value: value)
+    }
+
+    private static func time(_ value: OptionValue, _ unit: String, perSecond: Double) throws(Fault) -> Input {
+        let longest = 2_147_483.647 * perSecond
+        guard case .number(let number) = value, 0...longest ~= number else {
+            throw Fault(expected: "\(unit), 0 to \(Int(longest))")
         }
-        return number
+        return Input(value: .number(number / perSecond))
     }
 
     private static func material(_ value: OptionValue) throws(Fault) -> CredentialMaterial {

@@ -41,42 +41,35 @@ extension NodeAPNOption {
 
     private static func credentials(for use: Use) -> [NodeAPNOption] {
         let identity = ["--cert", "--p12"] + (use == .pushHTTP2 ? ["--p8", "--provider-token-file"] : [])
+        let archive = Self.file("--p12", \.archive, behind: "pfx")
+        let certificate = Self.file("--cert", \.certificate, behind: "cert")
+        let key = Self.file("--key", \.key, behind: "key")
         return [
-            .init("pfx", or: identity, .material { Self.archive($0, &$1) }),
-            .init("pfxData", or: identity, .material { Self.archive($0, &$1) }),
-            .init("cert", or: identity, .material { Self.certificate($0, &$1) }),
-            .init("certData", or: identity, .material { Self.certificate($0, &$1) }),
-            .init("key", or: identity, .material { Self.key($0, &$1) }),
-            .init("keyData", or: identity, .material { Self.key($0, &$1) }),
-            .init(
-                "passphrase",
-                or: identity + ["--passphrase-file"],
-                .secret {
-                    $1.passphrase = $0
-                    return "as the first line of --passphrase-file"
-                }
-            ),
+            .init("pfx", or: identity, .material, archive), .init("pfxData", or: identity, .material, archive),
+            .init("cert", or: identity, .material, certificate),
+            .init("certData", or: identity, .material, certificate),
+            .init("key", or: identity, .material, key), .init("keyData", or: identity, .material, key),
+            .init("passphrase", or: identity + ["--passphrase-file"], .value(.secret)) {
+                $1.passphrase = $0.value.text
+                return "as the first line of --passphrase-file"
+            },
         ]
     }
 
-    private static func archive(_ material: CredentialMaterial, _ settings: inout NodeAPNSettings) -> String {
-        if settings.archive != nil { return "not used, pfx comes first" }
-        settings.archive = material
-        return "as --p12 \(material.shown)"
-    }
-
-    private static func certificate(_ material: CredentialMaterial, _ settings: inout NodeAPNSettings) -> String {
-        if settings.archive != nil { return "not used, pfx comes first" }
-        if settings.certificate != nil { return "not used, cert comes first" }
-        settings.certificate = material
-        return "as --cert \(material.shown)"
-    }
-
-    private static func key(_ material: CredentialMaterial, _ settings: inout NodeAPNSettings) -> String {
-        if settings.archive != nil { return "not used, pfx comes first" }
-        if settings.key != nil { return "not used, key comes first" }
-        settings.key = material
-        return "as --key \(material.shown)"
+    /// - Parameters:
+    ///   - option: the option of the command line.
+    ///   - first: the name in node-apn that counts if two name this file.
+    private static func file(
+        _ option: String,
+        _ field: any WritableKeyPath<NodeAPNSettings, CredentialMaterial?> & Sendable,
+        behind first: String
+    ) -> Setter {
+        { input, settings in
+            if settings.archive != nil { return "not used, pfx comes first" }
+            if settings[keyPath: field] != nil { return "not used, \(first) comes first" }
+            settings[keyPath: field] = input.materials.first
+            return "as \(option) \(input.shown)"
+        }
     }
 
     private static func server(for use: Use) -> [NodeAPNOption] {
@@ -85,19 +78,14 @@ extension NodeAPNOption {
         let place = isOfDoctor ? ["HOST:PORT"] : ["--to", "--production", "--sandbox"]
         let target = isOfDoctor ? "HOST:PORT" : "--to"
         return [
-            .init("gateway", or: place, .host { Self.host($0, target, &$1) }),
-            .init("address", or: place, .host { Self.host($0, target, &$1) }),
-            .init("port", or: place, .option { _ in "the port of \(target)" }),
-            .init(
-                "production",
-                or: place,
-                .boolean {
-                    if $1.host != nil { return "not used, the address says where to connect" }
-                    $1.production = $0
-                    if isOfDoctor { return "Apple's gateway for \($0 ? "production" : "development")" }
-                    return $0 ? "as --production" : "as --sandbox"
-                }
-            ),
+            .init("gateway", or: place, .host) { Self.host($0, target, &$1) },
+            .init("address", or: place, .host) { Self.host($0, target, &$1) },
+            .init("port", or: place, .row()) { _, _ in "the port of \(target)" },
+            .init("production", or: place, .value(.flag)) {
+                if $1.host != nil { return "not used, the address says where to connect" }
+                let remark = Self.production($0, &$1)
+                return isOfDoctor ? "Apple's gateway for \($0.value.isOn ? "production" : "development")" : remark
+            },
             Self.authorities,
             isOfDoctor
                 ? .init("rejectUnauthorized", .nothing("the server's certificate is looked at in any case"))
@@ -111,83 +99,59 @@ extension NodeAPNOption {
         return [
             .init("gateway", or: place, .nothing(isGateway)), .init("address", or: place, .nothing(isGateway)),
             .init("port", or: place, .nothing(isGateway)),
-            .init(
-                "production",
-                or: place,
-                .boolean {
-                    $1.production = $0
-                    return $0 ? "as --production" : "as --sandbox"
-                }
-            ),
-            Self.authorities, Self.rejectUnauthorized,
+            .init("production", or: place, .value(.flag), Self.production), Self.authorities, Self.rejectUnauthorized,
         ]
     }()
 
-    private static let authorities = NodeAPNOption(
-        "ca",
-        .materials {
-            $1.authorities = $0
-            return "as --ca " + $0.map(\.shown).joined(separator: ", ")
-        }
-    )
+    private static func production(_ input: Input, _ settings: inout NodeAPNSettings) -> String {
+        settings.production = input.value.isOn
+        return input.value.isOn ? "as --production" : "as --sandbox"
+    }
 
-    private static let rejectUnauthorized = NodeAPNOption(
-        "rejectUnauthorized",
-        .boolean {
-            $1.rejectUnauthorized = $0
-            return $0
-                ? "the server's certificate is checked, as always without it"
-                : "warning: anyone may answer as the server; use --ca instead, except in a test"
-        }
-    )
+    private static let authorities = NodeAPNOption("ca", .materials) {
+        $1.authorities = $0.materials
+        return "as --ca \($0.shown)"
+    }
 
-    private static func host(_ host: String, _ target: String, _ settings: inout NodeAPNSettings) -> String {
+    private static let rejectUnauthorized = NodeAPNOption("rejectUnauthorized", .value(.flag)) {
+        $1.rejectUnauthorized = $0.value.isOn
+        return $0.value.isOn
+            ? "the server's certificate is checked, as always without it"
+            : "warning: anyone may answer as the server; use --ca instead, except in a test"
+    }
+
+    private static func host(_ input: Input, _ target: String, _ settings: inout NodeAPNSettings) -> String {
         if settings.host != nil { return "not used, gateway comes first" }
-        settings.host = host
+        settings.host = input.value.text
         return "the host of \(target)"
     }
 
     private static let protocolOptions: [NodeAPNOption] = [
-        .init(
-            "legacy",
-            .boolean {
-                guard $0 else { return "command 2, as always without it" }
-                $1.options["command"] = .text("enhanced")
-                return "notifications go out with command 1, without a priority"
-            }
-        ),
-        .init(
-            "enhanced",
-            .boolean {
-                guard $1.options["command"] != nil else { return "no meaning without legacy" }
-                guard !$0 else { return "command 1, as always with legacy" }
-                $1.options["command"] = .text("simple")
-                return "with legacy, command 0: no error response names a notification"
-            }
-        ),
-        .init(
-            "voip",
-            .boolean {
-                let limit = $0 ? 4096 : BinaryOptions().payloadLimit
-                $1.options["payloadLimit"] = .number(Double(limit))
-                return "payloads may have \(limit) bytes"
-            }
-        ),
-        .init(
-            "cacheLength",
-            .option(isClamped: true) {
-                "as --cache-length \($0.count), which counts with --no-auto-adjust or --cache-policy evict"
-            }
-        ),
-        .init("autoAdjustCache", .option()),
-        .init(
-            "buffersNotifications",
-            .option {
-                $0.isOn
-                    ? "what the gateway discards behind an error is sent again, as always without it"
-                    : "what the gateway discards behind an error is not sent again and ends as undelivered or uncertain"
-            }
-        ),
+        .init("legacy", .value(.flag)) {
+            guard $0.value.isOn else { return "command 2, as always without it" }
+            $1.options["command"] = .text("enhanced")
+            return "notifications go out with command 1, without a priority"
+        },
+        .init("enhanced", .value(.flag)) {
+            guard $1.options["command"] != nil else { return "no meaning without legacy" }
+            guard !$0.value.isOn else { return "command 1, as always with legacy" }
+            $1.options["command"] = .text("simple")
+            return "with legacy, command 0: no error response names a notification"
+        },
+        .init("voip", .value(.flag)) {
+            let limit = $0.value.isOn ? 4096 : BinaryOptions().payloadLimit
+            $1.options["payloadLimit"] = .number(Double(limit))
+            return "payloads may have \(limit) bytes"
+        },
+        .init("cacheLength", .row(isClamped: true)) { input, _ in
+            "as --cache-length \(input.value.count), which counts with --no-auto-adjust or --cache-policy evict"
+        },
+        .init("autoAdjustCache", .row()),
+        .init("buffersNotifications", .row()) { input, _ in
+            input.value.isOn
+                ? "what the gateway discards behind an error is sent again, as always without it"
+                : "what the gateway discards behind an error is not sent again and ends as undelivered or uncertain"
+        },
         .init("fastMode", .nothing("always: what is ready is written together")),
         .init("disableNagle", .nothing("always: TCP_NODELAY is set")),
         .init("disableEPIPEFix", .nothing("nothing to switch off: error responses are read although writing failed")),
@@ -199,36 +163,30 @@ extension NodeAPNOption {
     private static let linuxConnectTime: Duration = .seconds(127)
 
     private static let connections: [NodeAPNOption] = [
-        .init("maxConnections", .option(isClamped: true)),
+        .init("maxConnections", .row(isClamped: true)),
         .init("minConnections", .nothing("connections come with work, and none is kept open without it")),
-        .init(
-            "connectTimeout",
-            .milliseconds {
-                $1.options["connectTimeout"] = .number(($0.limit ?? Self.linuxConnectTime) / .seconds(1))
-                return $0 == .zero ? "no limit there, 127 seconds here" : "as --connect-timeout \($0.inSeconds)"
-            }
-        ),
-        .init(
-            "connectionTimeout",
-            .milliseconds {
-                $1.options["idleTimeout"] = $0.limit.map { .number($0 / .seconds(1)) } ?? .null
-                return $0 == .zero
-                    ? "an idle connection is never closed"
-                    : "an idle connection is closed after \($0.inSeconds) seconds"
-            }
-        ),
-        .init("connectionRetryLimit", .option()),
+        .init("connectTimeout", .milliseconds) {
+            let time = $0.value.time
+            $1.options["connectTimeout"] = .number((time.limit ?? Self.linuxConnectTime) / .seconds(1))
+            return time == .zero
+                ? "no limit there, 127 seconds here" : "as --connect-timeout \($0.value.number.shortest)"
+        },
+        .init("connectionTimeout", .milliseconds) {
+            let isNever = $0.value == .number(0)
+            $1.options["idleTimeout"] = isNever ? .null : $0.value
+            return isNever
+                ? "an idle connection is never closed"
+                : "an idle connection is closed after \($0.value.number.shortest) seconds"
+        },
+        .init("connectionRetryLimit", .row()),
     ]
 
     private static let feedback: [NodeAPNOption] = [
-        .init(
-            "interval",
-            .seconds { interval, _ in
-                interval == .zero
-                    ? "of feedback: see ferry feedback, which reads once"
-                    : "of feedback: see ferry feedback --every \(interval.inSeconds)"
-            }
-        ),
+        .init("interval", .seconds) { input, _ in
+            input.value == .number(0)
+                ? "of feedback: see ferry feedback, which reads once"
+                : "of feedback: see ferry feedback --every \(input.value.number.shortest)"
+        },
         .init("batchFeedback", .nothing("of feedback: see ferry feedback, which writes each device as it is read")),
         .init("batchSize", .nothing("of feedback: see ferry feedback, which writes each device as it is read")),
         .init("feedback", .nothing("of feedback: see ferry feedback, which writes a line for each device")),
@@ -236,14 +194,11 @@ extension NodeAPNOption {
 
     /// The same options, for the command that reads the list.
     private static let reading: [NodeAPNOption] = [
-        .init(
-            "interval",
-            or: ["--every"],
-            .seconds {
-                $1.interval = $0
-                return $0 == .zero ? "the list is read once, as without --every" : "as --every \($0.inSeconds)"
-            }
-        ),
+        .init("interval", or: ["--every"], .seconds) {
+            $1.interval = $0.value.time
+            return $0.value == .number(0)
+                ? "the list is read once, as without --every" : "as --every \($0.value.number.shortest)"
+        },
         .init("batchFeedback", .nothing("each device is written as it is read")),
         .init("batchSize", .nothing("each device is written as it is read")),
         .init("feedback", .nothing("no function stands in JSON; there is a line for each device")),
@@ -257,19 +212,14 @@ extension NodeAPNOption {
     ]
 }
 
-extension CredentialMaterial {
+extension NodeAPNOption.Input {
+    /// The names of the files.
     fileprivate var shown: String {
-        switch self {
-        case .file(let path): FileName(path).shown ?? "with a file, whose name is not shown"
-        case .bytes: "with what stands here"
-        }
-    }
-}
-
-extension Duration {
-    /// The time in the form that options of the command line take.
-    fileprivate var inSeconds: String {
-        let seconds = self / .seconds(1)
-        return Int(exactly: seconds).map(String.init) ?? "\(seconds)"
+        self.materials.map { material in
+            switch material {
+            case .file(let path): FileName(path).shown ?? "with a file, whose name is not shown"
+            case .bytes: "with what stands here"
+            }
+        }.joined(separator: ", ")
     }
 }

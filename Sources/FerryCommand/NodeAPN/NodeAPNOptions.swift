@@ -69,7 +69,7 @@ extension NodeAPNOption {
     /// be a secret.
     fileprivate func shows(_ value: OptionValue) -> String? {
         switch (self.effect, value) {
-        case (.secret, _), (.material, _), (.materials, _): value == .null ? value.shown : nil
+        case (.value(.secret), _), (.material, _), (.materials, _): value == .null ? value.shown : nil
         case (.host, .text(let text)): Endpoint(argument: text) != nil || HostName.isOne(text) ? value.shown : nil
         case (_, .null), (_, .boolean), (_, .number): value.shown
         default: nil
@@ -79,7 +79,7 @@ extension NodeAPNOption {
     /// Whether the value itself must be kept secret.
     fileprivate func isSecret(_ value: OptionValue) -> Bool {
         switch self.effect {
-        case .secret: value != .null
+        case .value(.secret): value != .null
         case .material:
             if case .bytes(let bytes) = CredentialMaterial(value) {
                 CredentialForm(bytes).holdsPrivateKey
