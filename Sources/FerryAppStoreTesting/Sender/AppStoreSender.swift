@@ -76,7 +76,8 @@ public final class AppStoreSender: Sendable {
         do throws(HTTPURL.Fault) {
             self.url = try HTTPURL(configuration.url)
         } catch {
-            throw AddressError(description: error.description)
+            let words = "The address of the server is not one of http or https that can be used."
+            throw AddressError(description: "\(words) \(error.description)")
         }
         self.configuration = configuration
         var client = HTTPClient.Configuration()

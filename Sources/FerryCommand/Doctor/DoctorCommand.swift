@@ -180,10 +180,10 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
     private func validateReceiver(_ url: Result<HTTPURL, HTTPURL.Fault>) throws {
         if case .failure(let fault) = url { throw ValidationError(fault.description) }
         let fitting = ["--ca"] + (self.server.text("tls-profile") == "modern" ? ["--tls-profile"] : [])
-        let own = [
-            ("--config", self.config != nil), ("--http2", self.http2), ("--environment", self.environment != nil),
-        ].filter(\.1).map(\.0)
-        let given = own + self.server.given.filter { !fitting.contains($0) } + self.credentials.given + self.token.given
+        let own = [("--config", self.config != nil), ("--http2", self.http2)].filter(\.1).map(\.0)
+        let server = self.server.given.filter { !fitting.contains($0) }
+        let environment = self.environment == nil ? [] : ["--environment"]
+        let given = own + server + self.credentials.given + environment + self.token.given
         guard given.isEmpty else {
             throw ValidationError(
                 "\(given.listed) \(given.count == 1 ? "does" : "do") not fit a URL; --ca, --timeout and --json do."

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryAppStoreTesting
 internal import FerryCore
 internal import FerryPlatform
 internal import FerryTerminal

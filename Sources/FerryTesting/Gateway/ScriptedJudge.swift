@@ -127,7 +127,7 @@ struct ScriptedJudge {
         }
         guard let rule else { return }
         if rule.action == .gone {
-            let token = bytes.extracting(frame.token).withUnsafeBufferPointer(Array.init)
+            let token = bytes.extracting(frame.token).withUnsafeBufferPointer { Array($0) }
             verdicts.append(.gone(token: token, since: rule.since))
         } else {
             self.apply(rule, command: frame.command, identifier: frame.identifier, &verdicts)

@@ -1,5 +1,6 @@
 import FerryAppStoreTesting
 import FerryCore
+import FerryHTTP1
 import FerryHTTP1TestSupport
 import FerryOpenSSL
 import Foundation

@@ -83,15 +83,18 @@ import Testing
             _ = try await ControlClient(store: path).ask(.show(uuid: "A"))
             Issue.record("the answer was taken")
         } catch {
-            guard case .failed(let sentence) = error else { return Issue.record("no sentence") }
-            #expect(sentence.contains("older version"))
+            if case .failed(let sentence) = error {
+                #expect(sentence.contains("older version"))
+            } else {
+                Issue.record("no sentence")
+            }
         }
         await listener.stop(within: .seconds(1))
         do throws(ControlClient.Failure) {
             _ = try await ControlClient(store: path).ask(.show(uuid: "A"))
             Issue.record("the answer was taken")
         } catch {
-            guard case .noProcess = error else { return Issue.record("a process was seen") }
+            if case .noProcess = error {} else { Issue.record("a process was seen") }
         }
     }
 }
