@@ -297,7 +297,7 @@ import Testing
         request.delivery = .impatient
         #expect(await self.failure(request)?.code == .timedOut)
         request.delivery = .cut
-        guard case .lost(isSent: false, nil) = await self.failure(request)?.fault else {
+        guard case .lost(isSent: false, _) = await self.failure(request)?.fault else {
             Issue.record("a request that is cut was sent")
             return
         }
