@@ -7,7 +7,7 @@ public import FerryCore
 /// configuration.observer = ProviderMetrics(factory: MetricsSystem.factory, dimensions: [("provider", "production")])
 /// ```
 ///
-/// The names and their dimensions are in <doc:Metrics>. Each name is valid in Prometheus. The values
+/// The names and their dimensions are in <doc:MetricsAndSpans>. Each name is valid in Prometheus. The values
 /// of a dimension are a closed set, and each exists from the beginning with 0. Ferry adds no device token, tag or
 /// connection.
 ///

@@ -21,7 +21,7 @@ struct ProviderMetricsTests {
     /// The series that the table of the page names. A row is `| name | kind | dimension: values | meaning |`.
     private static func documented() throws -> Set<Series> {
         let page = URL(filePath: #filePath)
-            .deletingLastPathComponent().appending(path: "../../../Sources/Ferry/Ferry.docc/Metrics.md")
+            .deletingLastPathComponent().appending(path: "../../../Sources/Ferry/Ferry.docc/MetricsAndSpans.md")
         let rows = TableRow.all(of: "Metrics.md", try String(contentsOf: page.standardized, encoding: .utf8))
         return Set(
             rows.compactMap { row in
