@@ -80,8 +80,7 @@ extension BatchRun {
         }
     }
 
-    /// Notes that each entry is sent again after its outcome, because the peer refused a notification without naming
-    /// it.
+    /// Notes that each entry is sent again after its outcome, because of an error that named no notification.
     package func suspect() {
         for index in 0..<self.count {
             self.entries[index].marks.suspicions += 1

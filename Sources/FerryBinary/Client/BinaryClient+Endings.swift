@@ -67,7 +67,8 @@ extension BinaryClient {
     /// | no word | before the probe of a shutdown | uncertain | the same |
     /// | no word, status 10, or a stall | silent for the settle time, in a shutdown by probe | uncertain | the same |
     /// | | others | again; the third time in a row without progress a search | uncertain |
-    /// | status 10, or a stall | all | again, and a narrower window | uncertain, and a narrower window |
+    /// | status 10, three times before | copies after the outcome | contradicted | the same |
+    /// | status 10, or a stall | all others | again, and a narrower window | uncertain, and a narrower window |
     /// | no visible acknowledgements | all | uncertain | the same |
     ///
     /// Notifications that never left always go to the front of the queue.
@@ -113,7 +114,10 @@ extension BinaryClient {
         case .violation, .noCulprit:
             // Without a name, only the outcomes so far show the progress.
             self.narrowWindow(lane, now: now)
-            self.repeatOrReport(remains.mayHaveLeft, on: lane)
+            var copied = remains.mayHaveLeft
+            // The peer speaks, so it may have taken the copies. On a broken path they have hardly arrived.
+            if case .response = lastWord { copied = self.giveUpRepairs(among: copied, on: lane, now: now) }
+            self.repeatOrReport(copied, on: lane)
         case .wordless:
             if self.closedWithoutWord(remains, on: lane) { return .step }
         }

@@ -4,8 +4,9 @@ internal import NIOCore
 
 /// The search for a notification that the peer refuses without naming it.
 extension BinaryClient {
-    /// How often a notification is sent again after its outcome because of errors without a name. Without the bound, a
-    /// gateway that judges only at the end of the stream would get all notifications for ever.
+    /// How often a notification is sent again after its outcome because of errors without a name. A gateway may judge
+    /// only at the end of the stream, or end each connection with status 10 before the settle time has passed: without
+    /// the bound it would get the notifications again for ever.
     static let suspicionLimit: UInt8 = 3
 
     /// Rejects the only notification that the connection ever had. The identifier in the response does not matter.

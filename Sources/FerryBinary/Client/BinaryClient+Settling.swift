@@ -116,6 +116,29 @@ extension BinaryClient {
         }
     }
 
+    /// Gives up the copies that have their outcome and that errors without a name have interrupted too often. A peer that
+    /// ends each connection before the settle time has passed would otherwise be sent them for ever.
+    ///
+    /// - Returns: the other notifications.
+    mutating func giveUpRepairs(
+        among written: [NotificationCache.Written],
+        on lane: Lane,
+        now: Moment
+    ) -> [NotificationCache.Written] {
+        var others: [NotificationCache.Written] = []
+        for part in written {
+            let marks = part.run.entries[0].marks
+            guard marks.isSettled, marks.suspicions >= Self.suspicionLimit else {
+                if marks.isSettled { part.run.suspect() }
+                others.append(part)
+                continue
+            }
+            self.settle([part], as: .uncertain(.positionUnknown))
+            self.narrowSearch(lane, settled: part.run.count, now: now)
+        }
+        return others
+    }
+
     /// Sends notifications that may have arrived again, or gives them their outcome, as the options say.
     mutating func repeatOrReport(_ written: [NotificationCache.Written], on lane: Lane, aheadOfAll: Bool = false) {
         switch self.options.onUnknown {

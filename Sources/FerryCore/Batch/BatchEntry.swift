@@ -92,8 +92,8 @@ package struct BatchEntry {
             set { self.rawValue = self.rawValue & ~(1 << 1) | (newValue ? 1 << 1 : 0) }
         }
 
-        /// The number of times, 0 to 3, that the entry was sent again after its outcome, because the peer refused a
-        /// notification without naming it.
+        /// The number of times, 0 to 3, that the entry was sent again after its outcome, because of an error that named no
+        /// notification.
         @inlinable
         package var suspicions: UInt8 {
             get { self.rawValue >> 2 & 3 }

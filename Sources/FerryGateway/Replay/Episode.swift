@@ -56,6 +56,8 @@ struct Episode: Sendable {
         var isConstant: Bool
         var identifier: UInt32?
         var isMatched = false
+        /// An equal notification came, and it may be a deliberate repeat.
+        var isDoubted = false
 
         init(_ follower: Follower, isMatched: Bool = false) {
             self.job = follower.job
@@ -188,7 +190,9 @@ struct Episode: Sendable {
     /// Consumes the follower at this place.
     mutating func consume(_ position: Int, isProven: Bool, isDoubted: Bool = false, now: NIODeadline) -> Match {
         self.log.remove(position)
-        if !isDoubted {
+        if isDoubted {
+            self.log[position].isDoubted = true
+        } else {
             self.matchedAt = now
             self.confirm(position)
         }
@@ -299,11 +303,17 @@ struct Episode: Sendable {
         return self.matchCount
     }
 
+    /// Whether its rejection may have been told to nobody: no follower came again.
+    var isUnheard: Bool { self.kind == .rejection && self.log.count > 0 && self.matchCount == 0 }
+
     var evidence: Evidence {
         guard self.kind == .rejection, self.log.count > 0 else { return .nothing }
         let recent = max(0, self.log.count - GatewayBounds.evidence)..<self.log.count
         let came = recent.count { self.log[$0].isMatched }
         if came > 0, came * 2 >= recent.count { return .resends }
+        // A client that sends a single follower again late looks like one that repeats itself on purpose.
+        let mayHaveCome = recent.count { self.log[$0].isMatched || self.log[$0].isDoubted }
+        if mayHaveCome * 2 >= recent.count { return .nothing }
         return self.matchCount == 0 || self.log.count >= GatewayBounds.missFloor ? .miss : .nothing
     }
 }

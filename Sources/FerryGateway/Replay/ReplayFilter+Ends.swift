@@ -55,7 +55,7 @@ extension ReplayFilter {
         if self.episodes.isEmpty { for connection in self.rows.keys { self.rows[connection]?.doubted = nil } }
         self.entryCount -= episode.count
         self.drop(episode.unmatched, &effects)
-        let isUnheard = isJudged && episode.evidence == .miss && episode.matchCount == 0
+        let isUnheard = isJudged && episode.isUnheard
         effects.append(.end(episode.id, isUnheard: isUnheard, named: episode.namedJob))
         guard isJudged else { return }
         switch episode.evidence {

@@ -144,6 +144,23 @@ import Testing
         }
     }
 
+    @Test func `copies that come late and singly do not show that a client sends nothing again`() async {
+        for seed in Self.seeds {
+            await Task.yield()
+            var manner = LegacyClient.Manner()
+            manner.roundTrip = .milliseconds(108)
+            manner.resendDelay = .seconds(10)
+            // One follower each is on its way when the client is told of the first two.
+            let schedule = GatewaySchedule(seed: seed, manner, bad: [6, 12, 200])
+            let names = Array(0..<210 as Range<UInt32>)
+            schedule.run(names, every: .milliseconds(500))
+            #expect(schedule.check())
+            #expect(schedule.scenario.told.count == 3)
+            #expect(schedule.scenario.filter.replayClass != .never)
+            #expect(schedule.doubled(pushed: names) == [7, 13])
+        }
+    }
+
     @Test func `with one identifier for all, status 10 would make a client send its history again`() async {
         for seed in Self.seeds {
             await Task.yield()

@@ -188,6 +188,24 @@ import Testing
         #expect(scenario.resent == 6)
     }
 
+    @Test func `a shutdown ends although status 10 comes each time before a copy can settle`() {
+        let scenario = Scenario { $0.connectionRetryLimit = nil }
+        scenario.open(1...2)
+        scenario.pass(.seconds(3))
+        scenario.respond(8, to: 1)
+        scenario.shutDown()
+        for _ in 0..<4 {
+            scenario.connect()
+            #expect(scenario.send() == [2])
+            scenario.pass(.seconds(2))
+            scenario.respond(10, identifier: 0)
+        }
+        #expect(scenario.isFinished)
+        #expect(scenario[2] == .presumed)
+        #expect(scenario.contradictions.map(\.tags) == [[1], [2]])
+        #expect(scenario.contradictions.last?.kind == .uncertain)
+    }
+
     @Test func `errors without a name at every end repeat nothing more than three times`() {
         let scenario = Scenario { $0.command = .simple }
         scenario.open(1...4)
