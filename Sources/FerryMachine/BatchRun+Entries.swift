@@ -80,7 +80,8 @@ extension BatchRun {
         }
     }
 
-    /// Notes that each entry is sent again after its outcome, because of an error that named no notification.
+    /// Notes that each entry is sent again because of an error that named no notification, after its outcome or after
+    /// the probe at the end of a run.
     package func suspect() {
         for index in 0..<self.count {
             self.entries[index].marks.suspicions += 1

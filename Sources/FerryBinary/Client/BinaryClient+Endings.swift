@@ -67,7 +67,8 @@ extension BinaryClient {
     /// | no word | before the probe of a shutdown | uncertain | the same |
     /// | no word, status 10, or a stall | silent for the settle time, in a shutdown by probe | uncertain | the same |
     /// | | others | again; the third time in a row without progress a search | uncertain |
-    /// | status 10, three times before | copies after the outcome | contradicted | the same |
+    /// | status 10, after three errors without a name | copies after the outcome | contradicted | the same |
+    /// | | before the probe of a shutdown that the peer answered without a name | uncertain | the same |
     /// | status 10, or a stall | all others | again, and a narrower window | uncertain, and a narrower window |
     /// | no visible acknowledgements | all | uncertain | the same |
     ///
@@ -116,7 +117,7 @@ extension BinaryClient {
             self.narrowWindow(lane, now: now)
             var copied = remains.mayHaveLeft
             // The peer speaks, so it may have taken the copies. On a broken path they have hardly arrived.
-            if case .response = lastWord { copied = self.giveUpRepairs(among: copied, on: lane, now: now) }
+            if case .response = lastWord { copied = self.giveUpInterrupted(among: copied, on: lane, now: now) }
             self.repeatOrReport(copied, on: lane)
         case .wordless:
             if self.closedWithoutWord(remains, on: lane) { return .step }

@@ -4,9 +4,9 @@ internal import NIOCore
 
 /// The search for a notification that the peer refuses without naming it.
 extension BinaryClient {
-    /// How often a notification is sent again after its outcome because of errors without a name. A gateway may judge
-    /// only at the end of the stream, or end each connection with status 10 before the settle time has passed: without
-    /// the bound it would get the notifications again for ever.
+    /// How often a notification is sent again because of errors without a name, after its outcome or after the probe at
+    /// the end of a run. A gateway may judge only at the end of the stream, or end each connection with status 10 before
+    /// the settle time has passed: without the bound it would get the notifications again for ever.
     static let suspicionLimit: UInt8 = 3
 
     /// Rejects the only notification that the connection ever had. The identifier in the response does not matter.
@@ -39,6 +39,7 @@ extension BinaryClient {
         if let oldest = remains.mayHaveLeft.first, remains.isBehindLastProbe {
             // The probe was written after silence for the settle time. So the response came later than that.
             self.noteDelay(now: now.monotonic) { $0.suspect(now.monotonic - oldest.writtenAt, now: now.monotonic) }
+            for written in remains.mayHaveLeft { written.run.suspect() }
         }
         let suspects = self.suspectPresumed(remains, status, on: lane, now: now) + remains.mayHaveLeft
         guard !suspects.isEmpty else { return false }

@@ -116,11 +116,12 @@ extension BinaryClient {
         }
     }
 
-    /// Gives up the copies that have their outcome and that errors without a name have interrupted too often. A peer that
-    /// ends each connection before the settle time has passed would otherwise be sent them for ever.
+    /// Gives up the copies that errors without a name have interrupted too often. Copies count if their notifications
+    /// have an outcome, or if the peer answered their probe at the end of a run without a name. A peer that ends each
+    /// connection before the settle time has passed would otherwise be sent them for ever.
     ///
     /// - Returns: the other notifications.
-    mutating func giveUpRepairs(
+    mutating func giveUpInterrupted(
         among written: [NotificationCache.Written],
         on lane: Lane,
         now: Moment
@@ -128,8 +129,8 @@ extension BinaryClient {
         var others: [NotificationCache.Written] = []
         for part in written {
             let marks = part.run.entries[0].marks
-            guard marks.isSettled, marks.suspicions >= Self.suspicionLimit else {
-                if marks.isSettled { part.run.suspect() }
+            guard marks.suspicions >= Self.suspicionLimit else {
+                if marks.isSettled || marks.suspicions > 0 { part.run.suspect() }
                 others.append(part)
                 continue
             }

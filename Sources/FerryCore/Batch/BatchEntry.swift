@@ -92,8 +92,8 @@ package struct BatchEntry {
             set { self.rawValue = self.rawValue & ~(1 << 1) | (newValue ? 1 << 1 : 0) }
         }
 
-        /// The number of times, 0 to 3, that the entry was sent again after its outcome, because of an error that named no
-        /// notification.
+        /// The number of times, 0 to 3, that the entry was sent again because of an error that named no notification.
+        /// Only times after its outcome, or after the probe at the end of a run, count.
         @inlinable
         package var suspicions: UInt8 {
             get { self.rawValue >> 2 & 3 }

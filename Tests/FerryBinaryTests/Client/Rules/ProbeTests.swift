@@ -362,6 +362,27 @@ import Testing
         #expect(scenario.send() == [4, 5])
     }
 
+    @Test(arguments: [Proof.automatic, .probe])
+    func `a peer that answers the probe without a name and then only shuts down is not sent the same for ever`(
+        proof: Proof
+    ) {
+        let scenario = Scenario { $0.connectionRetryLimit = nil }
+        scenario.open(1...1)
+        scenario.shutDown(proof)
+        scenario.pass(.milliseconds(1500), sending: true)
+        #expect(scenario.probe != nil)
+        scenario.respond(8, identifier: 0)
+        for _ in 0..<3 {
+            #expect(scenario[1] == nil)
+            scenario.connect()
+            #expect(scenario.send() == [1])
+            scenario.pass(.seconds(1))
+            scenario.respond(10, identifier: 0)
+        }
+        #expect(scenario[1] == .uncertain(.positionUnknown))
+        #expect(scenario.isFinished)
+    }
+
     @Test func `a peer that ignores probes holds the queue once`() {
         let scenario = Scenario {
             $0.probeWhenHeld = true
