@@ -55,7 +55,7 @@ enum DialFault {
         }
     }
 
-    /// The advice as a sentence. Empty if the fault's own words have it, or if there is none.
+    /// The advice as a sentence. It is empty if the words of the fault have the advice, or if no advice helps.
     fileprivate var advice: String {
         switch self {
         case .silent(.connecting): " Check host and port, and that no firewall drops the connection."

@@ -1,7 +1,8 @@
 internal import FerryHTTP1
 internal import NIOHTTP1
 
-/// What a command asks the process that has the store: a route of its server. The answer is JSON, one object a line.
+/// A request of a command to the process that has the store. Each is a route of the control server, and the answer is
+/// JSON with one object for each line.
 ///
 /// | route | body | answer |
 /// |---|---|---|

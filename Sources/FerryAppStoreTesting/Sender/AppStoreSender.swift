@@ -46,7 +46,7 @@ public final class AppStoreSender: Sendable {
 
     /// The error of an address that is not one of HTTP or HTTPS.
     public struct AddressError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// What is wrong with the address. Quotes nothing of it.
+        /// The fault of the address, without any part of it.
         public let description: String
     }
 

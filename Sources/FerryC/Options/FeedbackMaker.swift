@@ -12,7 +12,7 @@ enum FeedbackMaker {
         var options = try ResolvedOptions(text, isFeedback: true).options
         let file = try options.take("feedback")?.text
         let service = try self.service(&options, on: threads)
-        // What is left is for sending.
+        // The remaining options are for sending, and a program may pass the same object to both.
         options.remove(ProviderOption.names(in: .c) { _ in true })
         try options.end()
         guard file != nil || service != nil else {

@@ -22,7 +22,7 @@ struct FeedbackRun {
     private static let hintDelay: Duration = .seconds(2)
 
     /// The counts and faults so far.
-    private struct Tally {
+    private struct Sums {
         var written = 0
         var older = 0
         var wasNotWhole = false
@@ -61,36 +61,36 @@ struct FeedbackRun {
 
     /// - Parameter onNews: called for each event.
     private func read(_ events: FeedbackEvents, onNews: () -> Void) async throws -> ExitStatus {
-        var tally = Tally()
+        var sums = Sums()
         var hasHeading = self.isJSON
         for await event in events {
             onNews()
             switch event {
             case .tuple(let tuple):
                 if let since, tuple.time < since {
-                    tally.older += 1
+                    sums.older += 1
                     continue
                 }
                 if !hasHeading { try self.put(FeedbackLine.heading) }
                 hasHeading = true
                 try self.put(self.isJSON ? FeedbackLine.json(tuple) : FeedbackLine.row(tuple))
-                tally.written += 1
+                sums.written += 1
             case .completed(let report):
-                if !report.isWhole { tally.wasNotWhole = true }
-                self.summarise(report, &tally)
+                if !report.isWhole { sums.wasNotWhole = true }
+                self.summarise(report, &sums)
             case .failed(let error):
                 switch error.code {
                 case .connectFailed, .connectTimeout, .credentialsRejected, .peerNotTrusted, .notFeedback:
-                    tally.hadNoConnection = true
+                    sums.hadNoConnection = true
                     self.say("ferry: \(self.sentence(error))")
                 default:
-                    tally.wasNotWhole = true
+                    sums.wasNotWhole = true
                     self.say("ferry: \(error.message)")
-                    self.summarise(error.report, &tally)
+                    self.summarise(error.report, &sums)
                 }
             }
         }
-        return tally.status
+        return sums.status
     }
 
     private func put(_ line: String) throws {
@@ -102,13 +102,13 @@ struct FeedbackRun {
     }
 
     /// Prints the summary: `ferry: 3 tokens, 1 older left out, 1 bad skipped`
-    private func summarise(_ report: FeedbackReport, _ tally: inout Tally) {
-        var parts = ["\(tally.written) \(tally.written == 1 ? "token" : "tokens")"]
-        if tally.older > 0 { parts.append("\(tally.older) older left out") }
+    private func summarise(_ report: FeedbackReport, _ sums: inout Sums) {
+        var parts = ["\(sums.written) \(sums.written == 1 ? "token" : "tokens")"]
+        if sums.older > 0 { parts.append("\(sums.older) older left out") }
         if report.skipped > 0 { parts.append("\(report.skipped) bad skipped") }
         if report.truncatedBytes > 0 { parts.append("1 cut short and lost") }
         self.say("ferry: \(parts.joined(separator: ", "))")
-        (tally.written, tally.older) = (0, 0)
+        (sums.written, sums.older) = (0, 0)
     }
 
     private func sentence(_ error: FeedbackError) -> String {

@@ -7,7 +7,7 @@ internal import FerryOptions
 internal import FerryPlatform
 internal import FerryTerminal
 
-/// What a configuration file means.
+/// The meaning of a configuration file: the gateway, its upstreams and its files.
 struct GatewayPlan {
     var gateway: Gateway.Configuration
     var upstreams: [HTTP2Configuration]

@@ -12,8 +12,8 @@ struct NodeAPNOption: Sendable {
 
     /// The values that an option accepts.
     enum Effect: Sendable {
-        /// Those of the row of the table, which gets the value. If `isClamped`, a number that is too low counts as the lowest,
-        /// as in node-apn.
+        /// The values of the row of the table. The row gets the value. If `isClamped`, a number that is too low counts as the
+        /// lowest, as in node-apn.
         case row(isClamped: Bool = false)
         case value(OptionKind)
         /// A time in this unit, up to the longest of a timer in Node.

@@ -188,7 +188,7 @@ struct Ledger: Sendable {
         return jobs
     }
 
-    /// When the oldest unresolved notification must be released; nil if there is none.
+    /// When the oldest unresolved notification must be released; nil if all are resolved.
     var nextRelease: NIODeadline? {
         self.index(of: self.head).map { self.entries[$0].readAt + GatewayBounds.release }
     }

@@ -12,7 +12,7 @@ struct ClientHabit {
         case resends = 2
     }
 
-    /// The time in seconds after which an unchanged class is found out again. The client may be another by then.
+    /// The time in seconds after which an unchanged class is found out again. Without this limit, a client whose library was replaced would keep the old class.
     private static let lifetime = UInt32(SendingHabits.lifetime) * 86_400
 
     let scope: ReplayScope

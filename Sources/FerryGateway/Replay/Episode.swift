@@ -16,7 +16,7 @@ struct Follower: Hashable, Sendable {
     /// Whether many payloads are equal by nature (device management, content-available only, `{}`), so that equal keys
     /// prove little.
     var isConstant: Bool
-    /// The identifier; nil if there is none, or if it is no longer known.
+    /// The identifier; nil for a notification without one, or if the filter has forgotten it.
     var identifier: UInt32?
 }
 

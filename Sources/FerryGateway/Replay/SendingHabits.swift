@@ -14,7 +14,7 @@ struct SendingHabits: Hashable, Sendable {
         case keepsSingles = 3
     }
 
-    /// The number of days after which an unseen trait is forgotten. The client may be another by then.
+    /// The number of days after which an unseen trait is forgotten. The library of the client may have been replaced.
     static let lifetime: UInt16 = 30
 
     /// The day of each trait, in days since 1970; 0: never.

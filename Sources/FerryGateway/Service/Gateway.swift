@@ -87,7 +87,7 @@ package final class Gateway: Sendable {
 
     package let host: String
     package let port: Int
-    /// The port of the feedback service; nil if there is none.
+    /// The port of the feedback service; nil without such a service.
     package var feedbackPort: Int? { self.feedback?.port }
     private let listener: Listener
     private let feedback: Listener?

@@ -6,8 +6,9 @@ package import NIOHTTP1
 /// Any thread.
 ///
 /// A further connection than the listener may have takes the place of the one that has waited longest for a whole request.
-/// That one is closed, too, while all bodies together have more than 128 MiB. ``Limits`` has the other bounds. The time for
-/// an answer is the owner's to bound. Stop every server: releasing the last reference closes nothing.
+/// While all bodies together have more than 128 MiB, the server closes the connection that has waited longest. ``Limits``
+/// has the other bounds. The owner bounds the time for an answer. Stop every server: releasing the last reference closes
+/// nothing.
 package final class HTTPServer: Sendable {
     /// The bounds of one connection.
     package struct Limits: Sendable {

@@ -85,7 +85,7 @@ struct Connections: ~Copyable {
         return newest + (1..<min(late, 16)).reduce(first) { time, _ in time * 3 }
     }
 
-    /// The first connection that takes requests, now or after answers; nil when there is none.
+    /// The first connection that takes requests, now or after answers; nil if no connection takes any.
     var taking: ConnectionID? {
         for index in self.all.indices where self.all[index].takesRequests { return self.all[index].id }
         return nil

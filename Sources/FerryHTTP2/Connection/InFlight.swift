@@ -46,6 +46,6 @@ struct InFlight {
         return request
     }
 
-    /// The oldest request; nil when there is none.
+    /// The oldest request; nil if no request is under way.
     var first: Request? { self.oldest < 0 ? nil : self.places[Int(self.oldest)].request }
 }

@@ -34,7 +34,7 @@ extension RequestCheck {
         return (type.code, isTaken ? entry.priority : Priority.powerAware.rawValue)
     }
 
-    /// - Parameter topic: the topic; empty if there is none.
+    /// - Parameter topic: the topic; empty for a notification without one.
     package func derivedPushType(
         topic: UnsafeBufferPointer<UInt8>,
         payload: UnsafeBufferPointer<UInt8>

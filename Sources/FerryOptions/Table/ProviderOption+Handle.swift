@@ -50,7 +50,7 @@ extension ProviderOption {
         return option
     }
 
-    /// Returns the row of an option with this name in a language; nil if there is none.
+    /// Returns the row of an option with this name in a language; nil if the table has no such row.
     package static func named(_ name: String, in language: OptionLanguage) -> ProviderOption? {
         self.all.first { $0.name(in: language) == name }
     }

@@ -23,12 +23,9 @@ import Testing
 
     /// The answer to the probe comes without a name, and raises the settle time above the 2 s.
     @Test func `status 10 before the settle time has passed neither repeats for ever nor holds a shutdown`() async {
-        let courses = await Counterexample(
-            names: 2,
-            culprits: 0,
-            roundTrips: 1...20,
-            settlesFirst: true
-        ) { schedule, _ in
+        let courses = await Counterexample(names: 2, culprits: 0, roundTrips: 1...20, settlesFirst: true) {
+            schedule,
+            _ in
             schedule.rules.probeAnswer = .nameless(5)
             schedule.errorDelays = .milliseconds(500) ... .milliseconds(500)
             schedule.trouble = .init(every: .seconds(2), word: ReferenceGateway.response(10, 0))
