@@ -3,7 +3,7 @@ internal import FerryCore
 internal import FerryHTTP1
 internal import FerryTerminal
 
-/// What `ferry appstore serve` tells a person, on standard error: at most ten lines a second, and how many there were more.
+/// What `ferry appstore serve` tells on standard error: at most ten lines a second, and how many there were more.
 ///
 /// Anybody may post to the receiver, so a flood of posts must not become a flood of lines.
 final class AppStoreMessages: Sendable {
@@ -24,9 +24,9 @@ final class AppStoreMessages: Sendable {
 
     private let state = Locked(State())
     private let start = ContinuousClock.now
-    private let write: @Sendable (String) -> Void
+    private let write: @Sendable (LogMessage) -> Void
 
-    init(write: @escaping @Sendable (String) -> Void = { MessageWriter.shared.write($0) }) { self.write = write }
+    init(write: @escaping @Sendable (LogMessage) -> Void = { MessageWriter.shared.write($0) }) { self.write = write }
 
     func say(_ event: AppStoreReceiverEvent) {
         switch event {
@@ -34,15 +34,26 @@ final class AppStoreMessages: Sendable {
         case .duplicate: self.state.withLock { $0.duplicates += 1 }
         case .refused(let error, let status):
             self.state.withLock { $0.refused += 1 }
-            self.say("refused with \(status): \(error.description)")
+            self.say(
+                .refused,
+                "refused with \(status): \(error.description)",
+                [.status: .number(status), .reason: .text(error.description)]
+            )
         case .misdirected(let status):
             self.state.withLock { $0.refused += 1 }
+            let reason = "the request has another \(status == 404 ? "path than --path" : "method than POST")"
             self.say(
-                "refused with \(status): the request has another \(status == 404 ? "path than --path" : "method than POST")"
+                .refused,
+                "refused with \(status): \(reason)",
+                [.status: .number(status), .reason: .text(reason)]
             )
         case .postponed(let uuid, let reason):
             self.state.withLock { $0.postponed += 1 }
-            self.say("\(uuid) was not taken, and Apple was asked to come again: \(reason)")
+            self.say(
+                .postponed,
+                "\(uuid) was not taken, and Apple was asked to come again: \(reason)",
+                [.notification: .text(uuid), .reason: .text(reason)]
+            )
         @unknown default: break
         }
     }
@@ -62,22 +73,59 @@ final class AppStoreMessages: Sendable {
                 }
                 ?? "it was set aside; 'ferry appstore redeliver' tries again"
             let cause = reason.hasSuffix(".") ? reason.dropLast() : reason[...]
-            self.say("\(uuid) was not delivered to \(place): \(cause); \(next)")
-        case .notNoted(let reason): self.say(reason)
+            var members: LogMessage.Members = [
+                .notification: .text(uuid), .destination: .text(place), .reason: .text(String(cause)),
+            ]
+            members[.seconds] = again.map { LogMessage.Value.number(Int($0.components.seconds)) }
+            self.say(
+                again == nil ? .setAside : .notDelivered,
+                "\(uuid) was not delivered to \(place): \(cause); \(next)",
+                members
+            )
+        case .notNoted(let reason): self.say(.notNoted, reason, [.reason: .text(reason)])
         @unknown default: break
         }
     }
 
     func sayEnd() {
         let state = self.state.withLock(\.self)
-        if state.hidden > 0 { self.write("ferry: \(state.hidden) more lines are not shown") }
+        self.sayHidden(state.hidden)
         self.write(
-            "ferry: \(state.taken) taken, \(state.duplicates) copies, \(state.refused) refused, \(state.postponed) postponed; "
-                + "\(state.delivered) delivered, \(state.failed) attempts failed, \(state.setAside) set aside"
+            LogMessage(
+                AppStoreLogEvent.stopped,
+                .notice,
+                "\(state.taken) taken, \(state.duplicates) copies, \(state.refused) refused, \(state.postponed) postponed; "
+                    + "\(state.delivered) delivered, \(state.failed) attempts failed, \(state.setAside) set aside",
+                [
+                    .taken: .number(state.taken), .copies: .number(state.duplicates), .refused: .number(state.refused),
+                    .postponed: .number(state.postponed), .delivered: .number(state.delivered),
+                    .failed: .number(state.failed), .setAside: .number(state.setAside),
+                ]
+            )
         )
     }
 
-    private func say(_ sentence: String) {
+    private func sayHidden(_ count: Int) {
+        guard count > 0 else { return }
+        self.write(
+            LogMessage(
+                AppStoreLogEvent.linesHidden,
+                .warning,
+                "\(count) more lines are not shown",
+                [.count: .number(count)]
+            )
+        )
+    }
+
+    private func say(
+        _ event: AppStoreLogEvent,
+        _ sentence: String,
+        _ members: LogMessage.Members
+    ) {
+        // Anybody may post, so a refusal is no trouble of this server.
+        let level: LogMessage.Level = event == .refused ? .info : .warning
+        // A line that does not appear takes no other line's place.
+        guard level >= LogPolicy.current.level else { return }
         let second = (ContinuousClock.now - self.start).components.seconds
         let (isShown, hidden) = self.state.withLock { state in
             var hidden = 0
@@ -89,8 +137,8 @@ final class AppStoreMessages: Sendable {
             if state.lines > Self.linesPerSecond { state.hidden += 1 }
             return (state.lines <= Self.linesPerSecond, hidden)
         }
-        if hidden > 0 { self.write("ferry: \(hidden) more lines are not shown") }
+        self.sayHidden(hidden)
         // One line, whatever it quotes.
-        if isShown { self.write("ferry: \(sentence.printable)") }
+        if isShown { self.write(LogMessage(event, level, sentence.printable, members)) }
     }
 }

@@ -85,6 +85,8 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
     )
     var forwardCA: String?
 
+    @OptionGroup(title: "Messages") var log: LogOptions
+
     // Connections are bounded by the listener.
     var socketCount: Int { 64 + self.outgoingConnections }
 
@@ -129,7 +131,10 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         }
     }
 
-    func run() async throws { try await self.reportingFailure { try await self.receive() } }
+    func run() async throws {
+        self.log.apply()
+        try await self.reportingFailure { try await self.receive() }
+    }
 
     private func receive() async throws {
         let verifier = try self.options.verifier()
@@ -196,14 +201,25 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         var isTold = false
         while true {
             do throws(AppStoreStoreError) {
-                if let warning = try await store.open() { MessageWriter.shared.write("ferry: warning: \(warning)") }
+                if let warning = try await store.open() {
+                    MessageWriter.shared.write(
+                        .warning(ServerLogEvent.storeWarning, "\(warning)", [.reason: .text("\(warning)")])
+                    )
+                }
                 return
             } catch {
                 guard error.code == .locked, ContinuousClock.now < end else {
                     throw CommandFailure.usage(error.description)
                 }
                 if !isTold {
-                    MessageWriter.shared.write("ferry: another process has the store; waiting 10 s for its end")
+                    MessageWriter.shared.write(
+                        LogMessage(
+                            AppStoreLogEvent.waitsForStore,
+                            .notice,
+                            "another process has the store; waiting 10 s for its end",
+                            [.seconds: .number(10)]
+                        )
+                    )
                 }
                 isTold = true
             }

@@ -40,7 +40,10 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
     @Flag(help: "Check the configuration and the credentials, and exit.")
     var check = false
 
-    /// How long a shutdown may take: ten seconds of quiet, and the answers of APNs that are missing.
+    @OptionGroup(title: "Messages")
+    var log: LogOptions
+
+    /// How long a shutdown may take: ten seconds of quiet, and what APNs has not answered.
     private static let shutdownLimit: Duration = .seconds(30)
 
     /// The longest configuration in bytes.
@@ -49,14 +52,17 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
     // The listener bounds the connections of clients.
     var socketCount: Int { 64 }
 
-    func run() async throws { try await self.reportingFailure { try await self.serve() } }
+    func run() async throws {
+        self.log.apply()
+        try await self.reportingFailure { try await self.serve() }
+    }
 
     private func serve() async throws {
         let plan = try self.plan()
-        for key in plan.keys { key.warnIfOpen(holding: "a private key", say: MessageWriter.shared.write) }
+        for key in plan.keys { key.warnIfOpen(holding: "a private key") { MessageWriter.shared.write($0) } }
         let upstreams = try zip(plan.upstreamNames, plan.upstreams).map { name, upstream in
             var upstream = upstream
-            upstream.logger = UpstreamLog.logger("upstreams.\(name)")
+            upstream.logger = UpstreamLog.logger(name)
             return try self.upstream(upstream, name)
         }
         if self.check {
@@ -82,7 +88,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         configuration.onEvent = { event, counts in messages.say(event, counts) }
         configuration.store = plan.store.map { store in
             SQLiteStore(path: store.path, survivesPowerLoss: store.fsync) {
-                MessageWriter.shared.write("ferry: warning: \($0)")
+                MessageWriter.shared.write(.warning(ServerLogEvent.storeWarning, "\($0)", [.reason: .text("\($0)")]))
             }
         }
         let gateway = try await self.start(configuration, upstreams)
@@ -111,7 +117,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         do {
             return try GatewayUpstream.over(
                 http2: configuration,
-                sideLogger: UpstreamLog.sideLogger("upstreams.\(name)")
+                sideLogger: UpstreamLog.sideLogger(name)
             )
         } catch {
             throw CommandFailure.usage("upstreams.\(name): \(Sentence.of(error))")

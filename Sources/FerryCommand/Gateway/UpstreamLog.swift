@@ -1,8 +1,9 @@
 internal import FerryCore
+internal import FerryTerminal
 internal import Logging
 internal import NIOCore
 
-/// A log of an upstream, in the gateway's own form: one line that begins with the name of the upstream.
+/// A log of an upstream, as messages of the gateway that name it.
 ///
 /// The provider logs the same trouble at most once a minute. The sentence is in the metadata of its log lines.
 struct UpstreamLog: LogHandler {
@@ -10,26 +11,36 @@ struct UpstreamLog: LogHandler {
     private static let sentences = ["apns.error", "apns.reason", "apns.report", "apns.count"]
 
     /// The name of the upstream in the configuration.
-    let name: String
-    let write: @Sendable (String) -> Void
+    let upstream: String
+    /// Whether the log is that of its side connections.
+    let isSide: Bool
+    let write: @Sendable (LogMessage) -> Void
     var metadata = Logger.Metadata()
-    var logLevel = Logger.Level.warning
+    var logLevel: Logger.Level
 
-    init(name: String, write: @escaping @Sendable (String) -> Void = { MessageWriter.shared.write($0) }) {
-        self.name = name
+    init(
+        upstream: String,
+        isSide: Bool = false,
+        write: @escaping @Sendable (LogMessage) -> Void = { MessageWriter.shared.write($0) }
+    ) {
+        self.upstream = upstream
+        self.isSide = isSide
         self.write = write
+        self.logLevel = LogPolicy.current.level == .debug ? .debug : .warning
     }
 
     /// A logger for the upstream with this name.
-    static func logger(_ name: String) -> Logger { Logger(label: "ferry.upstream") { _ in UpstreamLog(name: name) } }
+    static func logger(_ name: String) -> Logger {
+        Logger(label: "ferry.upstream") { _ in UpstreamLog(upstream: name) }
+    }
 
     /// A logger for the side connections of the upstream with this name. Each is a new provider, and would log the
     /// trouble of the last one again.
     static func sideLogger(_ name: String) -> Logger {
         let recent = RecentLines()
         return Logger(label: "ferry.upstream") { _ in
-            UpstreamLog(name: "\(name), side connection") { line in
-                if recent.add(line, now: .now()) { MessageWriter.shared.write(line) }
+            UpstreamLog(upstream: name, isSide: true) { message in
+                if recent.add(message.text, now: .now()) { MessageWriter.shared.write(message) }
             }
         }
     }
@@ -40,7 +51,29 @@ struct UpstreamLog: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let detail = Self.sentences.lazy.compactMap { event.metadata?[$0] }.first
-        self.write("ferry: \(self.name): \(event.message)\(detail.map { ": \($0)" } ?? "")")
+        let detail = Self.sentences.lazy.compactMap { event.metadata?[$0] }.first.map { "\($0)" }
+        let place = "upstreams.\(self.upstream)\(self.isSide ? ", side connection" : "")"
+        self.write(
+            LogMessage(
+                GatewayLogEvent.upstream,
+                LogMessage.Level(event.level),
+                "\(place): \(event.message)\(detail.map { ": \($0)" } ?? "")",
+                [.upstream: .text(self.upstream), .reason: .text(detail ?? "\(event.message)")]
+            )
+        )
+    }
+}
+
+extension LogMessage.Level {
+    /// The level of a library's message.
+    fileprivate init(_ level: Logger.Level) {
+        self =
+            switch level {
+            case .trace, .debug: .debug
+            case .info: .info
+            case .notice: .notice
+            case .warning: .warning
+            case .error, .critical: .error
+            }
     }
 }

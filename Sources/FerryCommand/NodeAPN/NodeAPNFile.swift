@@ -24,7 +24,7 @@ enum NodeAPNFile {
         guard let path else { return NodeAPNSettings() }
         let file = OptionFile("--config", path)
         let options = NodeAPNOptions(try self.object(file), for: use, commandLine: commandLine)
-        if options.holdsSecret { file.warnIfOpen(holding: "a secret", say: say) }
+        if options.holdsSecret { file.warnIfOpen(holding: "a secret") { say($0.text) } }
         for remark in options.remarks { say(remark) }
         guard options.faults.isEmpty else {
             throw .usage("\(file.name): \(options.faults.joined(separator: "; "))")

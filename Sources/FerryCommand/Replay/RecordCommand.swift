@@ -38,6 +38,11 @@ struct RecordCommand: AsyncParsableCommand, SocketCommand {
     @Flag(help: "Replace device tokens and payloads in the transcript, length for length.")
     var redact = false
 
+    /// The event of this command's messages.
+    private enum Event: String {
+        case notConnected
+    }
+
     func validate() throws { try OutputName.require(self.file, "The transcript") }
 
     // There are the listener, and both sides of a few connections.
@@ -56,7 +61,9 @@ struct RecordCommand: AsyncParsableCommand, SocketCommand {
         configuration.service = self.service.service
         configuration.redacts = self.redact
         configuration.onProblem = {
-            MessageWriter.shared.write("ferry: A connection was not made: \(Sentence.of($0))")
+            MessageWriter.shared.write(
+                LogMessage(Event.notConnected, .warning, "A connection was not made: \(Sentence.of($0))")
+            )
         }
         let gateway = try await self.start(configuration)
         try await Signals.wait { try Console.print(#"{"port":\#(gateway.port)}"#) }

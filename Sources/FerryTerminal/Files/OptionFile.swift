@@ -59,14 +59,20 @@ package struct OptionFile: Hashable, Sendable {
     /// Warns on standard error if others may read or change the file.
     ///
     /// - Parameter secret: the secret in the file, such as "a private key".
-    package func warnIfOpen(holding secret: String, say: (String) -> Void = { Console.error($0) }) {
+    package func warnIfOpen(holding secret: String, say: (LogMessage) -> Void = { Console.error($0) }) {
         guard let mode = FilePermissions.open(self.path) else { return }
         let sentence = FilePermissions.sentence(self.name, holds: secret, mode)
-        say("ferry: warning: \(sentence); \(FilePermissions.cure(self.name))")
+        say(
+            .warning(
+                ServerLogEvent.fileOpen,
+                "\(sentence); \(FilePermissions.cure(self.name))",
+                [.file: .text(self.name)]
+            )
+        )
     }
 
     /// Calls ``warnIfOpen(holding:say:)`` if `bytes`, the content of the file, contain a private key.
-    package func warnIfOpen(_ bytes: [UInt8], say: (String) -> Void = { Console.error($0) }) {
+    package func warnIfOpen(_ bytes: [UInt8], say: (LogMessage) -> Void = { Console.error($0) }) {
         if CredentialForm(bytes).holdsPrivateKey { self.warnIfOpen(holding: "a private key", say: say) }
     }
 }

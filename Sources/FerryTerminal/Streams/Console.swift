@@ -44,6 +44,11 @@ package enum Console {
         try? self.write(self.printable(line) + "\n", to: STDERR_FILENO)
     }
 
+    /// Writes a message to standard error at once, in the form of ``LogPolicy/current``.
+    package static func error(_ message: LogMessage) {
+        if let line = LogPolicy.current.line(message, at: .now) { self.error(line) }
+    }
+
     /// Replaces the current line of the terminal.
     package static func status(_ line: String) {
         try? self.write("\r\u{1b}[K\(line.printable)", to: STDERR_FILENO)
@@ -55,7 +60,8 @@ package enum Console {
     /// Whether standard input is a terminal.
     package static var isInputTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
-    private static func printable(_ lines: String) -> String {
+    /// Returns the lines without characters that act on a terminal. Line breaks stay.
+    static func printable(_ lines: String) -> String {
         lines.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).printable }
             .joined(separator: "\n")
     }

@@ -1,5 +1,6 @@
 import FerryBinary
 import FerryCore
+import FerryTerminal
 import Logging
 import NIOCore
 import Synchronization
@@ -27,7 +28,7 @@ import Testing
             list: "list",
             isStored: isStored,
             isLegacy: isLegacy,
-            write: { lines.append($0) }
+            write: { lines.append($0.text) }
         )
     }
 
@@ -235,7 +236,7 @@ import Testing
     @Test func `an upstream's trouble is one line with the name of the member`() {
         let lines = Lines()
         let logger = Logger(label: "test") { _ in
-            UpstreamLog(name: "upstreams.apns") { lines.append($0) }
+            UpstreamLog(upstream: "apns") { lines.append($0.text) }
         }
         logger.debug("connected")
         logger.warning("connection failed", metadata: ["apns.error": "It is down.", "apns.connection": "1"])

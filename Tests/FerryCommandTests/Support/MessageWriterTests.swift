@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import FerryCommand
+@testable import FerryTerminal
 
 @Suite(.timeLimit(.minutes(10))) struct MessageWriterTests {
     /// A standard error that takes nothing until it is opened.
@@ -33,5 +33,6 @@ import Testing
         #expect(lines.contains("ferry: standard error was not read, and 7 messages were dropped"))
         #expect(lines.suffix(2) == ["last", "ferry: standard error was not read, and 1 messages were dropped"])
         #expect(lines.count == MessageWriter.limit + 3)
+        #expect(Self.writer.dropped == 8)
     }
 }

@@ -1,0 +1,88 @@
+internal import FerryCore
+internal import FerryGateway
+internal import FerryTerminal
+
+/// The messages of a start and of an end.
+extension GatewayMessages {
+    func sayStart(_ counts: FateCounts) {
+        guard counts.recovered > 0 else { return }
+        self.tell(
+            .recovered,
+            .info,
+            "\(counts.recovered) without an answer from before go out again",
+            [.count: .number(counts.recovered)]
+        )
+    }
+
+    /// Says that the end has begun, and what it waits for.
+    ///
+    /// - Parameter limit: how long it may take.
+    func sayStop(_ counts: FateCounts, within limit: Duration) {
+        let waiting = counts.unanswered > 0 ? "; \(counts.unanswered) wait for an answer of APNs" : ""
+        let alarms =
+            self.outages.withLock { $0.sorted() }.map { self.upstreams[$0] }
+            + self.alarms.withLock { $0.sorted() }.map { "\($0.name) at \(self.upstreams[$0.upstream])" }
+        let alarm = alarms.isEmpty ? "" : "; the alarm for \(alarms.joined(separator: ", ")) goes on"
+        self.tell(
+            .stopping,
+            .notice,
+            "stops in \(limit.components.seconds) s at most, as soon as each client pauses and nothing waits"
+                + "\(waiting)\(alarm)",
+            [.seconds: .number(Int(limit.components.seconds)), .waiting: .number(counts.unanswered)]
+        )
+    }
+
+    /// - Parameter kept: the notifications that the store has without an answer.
+    func sayEnd(_ counts: FateCounts, kept: Int) {
+        if self.isStored, counts.unwritten > 0 {
+            self.tell(
+                .listKept,
+                .info,
+                "\(counts.unwritten) lines of the list of rejections wait in the store for the next start",
+                self.listMembers([.count: .number(counts.unwritten)])
+            )
+        }
+        if counts.unlisted > 0 {
+            self.tell(
+                .listLost,
+                .warning,
+                "\(counts.unlisted) lines of the list of rejections are lost",
+                self.listMembers([.count: .number(counts.unlisted)])
+            )
+        }
+        if kept > 0 {
+            self.tell(.kept, .info, "\(kept) wait in the store for the next start", [.count: .number(kept)])
+        }
+        for (loss, count) in self.losses.withLock({ $0.sorted { $0.key < $1.key } }) {
+            let place = self.list.map { ", each in \($0)" } ?? ""
+            self.tell(
+                .lostInAll,
+                .warning,
+                "\(count) of \(self.clients[loss.client]) lost\(place): \(self.words(loss.reason))",
+                self.listMembers([
+                    .client: .text(self.clients[loss.client]), .reason: .text(Self.name(loss.reason)),
+                    .count: .number(count),
+                ])
+            )
+        }
+        let rejected = counts.refused + counts.refusedHere + counts.knownBad
+        let store = counts.recovered > 0 ? "; \(counts.recovered) from the store" : ""
+        let expired = counts.expired > 0 ? ", \(counts.expired) expired" : ""
+        let unknown =
+            (counts.unknown > 0 ? ", \(counts.unknown) without an answer, which may have arrived" : "")
+            + (counts.copies > 0 ? ", \(counts.copies) sent once more, which may have arrived twice" : "")
+        self.tell(
+            .stopped,
+            .notice,
+            "read \(counts.read), of which \(counts.swallowed) were copies\(store); \(counts.accepted) accepted, "
+                + "\(rejected) rejected, \(counts.gone) gone"
+                + "\(expired)\(unknown); \(counts.told) error responses",
+            [
+                .read: .number(counts.read), .recovered: .number(counts.recovered),
+                .copies: .number(counts.swallowed), .accepted: .number(counts.accepted),
+                .rejected: .number(rejected), .gone: .number(counts.gone), .expired: .number(counts.expired),
+                .uncertain: .number(counts.unknown), .repeated: .number(counts.copies), .told: .number(counts.told),
+            ]
+        )
+    }
+}

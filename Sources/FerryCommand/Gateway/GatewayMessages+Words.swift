@@ -1,0 +1,61 @@
+internal import FerryBinary
+internal import FerryCore
+internal import FerryGateway
+internal import FerryTerminal
+
+/// The parts of sentences.
+extension GatewayMessages {
+    /// The library's sentence with the advice of a gateway: it serves TLS 1.2 at most, and RSA or ECDHE.
+    func advice(_ reason: String) -> String {
+        guard self.isLegacy else { return reason.replacing("the legacy profile", with: "'legacyTLS' in 'listen'") }
+        let words = [
+            (
+                "allow one that the peer speaks, or with TLS 1.0 and 1.1 use the legacy profile",
+                "it must allow TLS 1.2, 1.1 or 1.0: 'legacyTLS' is on already"
+            ),
+            (
+                "the peer must allow a usual one of TLS 1.2, or this side must use the legacy profile",
+                "the peer must allow one with RSA or ECDHE: 'legacyTLS' is on already"
+            ),
+            (", or this side must use the legacy profile", ""),
+            (", or the legacy profile", ""),
+        ]
+        return words.reduce(reason) { $0.replacing($1.0, with: $1.1) }
+    }
+
+    static func words(_ violation: NotificationViolation) -> String {
+        switch violation {
+        case .unknownCommand(let command):
+            "a frame that begins with \(command) in place of a command (0, 1 or 2). Either a length in the frame before it "
+                + "is wrong, or the client speaks another protocol"
+        case .frameTooLong(let length): "a frame of \(length) bytes, too long for one notification"
+        }
+    }
+
+    /// Says which clients get no new connection while their notifications for this topic wait.
+    func closing(_ topic: Topic) -> String {
+        let closed = zip(self.clients, self.firstTopics).filter { $0.1 == topic }.map(\.0)
+        guard !closed.isEmpty else { return "" }
+        return " New connections of \(closed.listed) are closed while \(closed.count == 1 ? "its" : "their") own wait."
+    }
+
+    func cause(_ upstream: Int, _ topic: String, _ reason: Reason?) -> String {
+        guard let reason else {
+            return "\(self.upstreams[upstream]) cannot be used with its credentials, so \(topic) is not delivered."
+        }
+        guard reason != .badDeviceToken else {
+            return
+                "\(self.upstreams[upstream]) has refused many device tokens for \(topic) and accepted none: production and "
+                + "development may be mixed up."
+        }
+        return "\(self.upstreams[upstream]) refuses \(topic): \(self.words(reason))"
+    }
+
+    /// The reason as a word. APNs chooses it, so it is cut, and its control characters are escaped.
+    static func name(_ reason: Reason) -> String { String(reason.rawValue.beginning(utf8: 100)).printable }
+
+    func words(_ reason: Reason) -> String {
+        reason == .unknown
+            ? "there was no answer." : "\(Self.name(reason)). \(reason.explanation ?? "")"
+    }
+}

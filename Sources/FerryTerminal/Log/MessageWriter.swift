@@ -1,0 +1,89 @@
+internal import FerryCore
+internal import FerryPlatform
+internal import NIOCore
+internal import NIOPosix
+
+/// Writes messages to standard error on its own thread. Servers and all code on event loops write here.
+///
+/// A standard error that nobody reads blocks its writer. A server that writes in the middle of its work would then answer
+/// nobody.
+package final class MessageWriter: Sendable {
+    private struct State {
+        var count = 0
+        var length = 0
+        /// The messages that were dropped since the last line that said so.
+        var unsaid = 0
+        var dropped = 0
+    }
+
+    /// The messages that may wait, and the bytes that they may have together. Further ones are dropped and counted.
+    package static let limit = 1000
+    package static let lengthLimit = 1 << 20
+
+    /// The writer of this process.
+    package static let shared = MessageWriter()
+
+    private let thread = NIOThreadPool(numberOfThreads: 1)
+    private let state = Locked(State())
+    private let say: @Sendable (String) -> Void
+
+    /// - Parameter say: writes a line, for as long as it takes.
+    package init(say: @escaping @Sendable (String) -> Void = { Console.error($0) }) {
+        self.say = say
+        self.thread.start()
+    }
+
+    /// How many messages were dropped since the start, because nobody read standard error. Any thread.
+    package var dropped: Int { self.state.withLock { $0.dropped } }
+
+    /// Has a message written soon, in the form of ``LogPolicy/current``. Never waits.
+    package func write(_ message: LogMessage) {
+        guard let line = LogPolicy.current.line(message, at: .now) else { return }
+        self.write(line)
+    }
+
+    /// Has a line written soon, as it is. Never waits.
+    func write(_ line: String) {
+        let length = line.utf8.count
+        let isTaken = self.state.withLock { state in
+            guard state.count < Self.limit, state.length + length <= Self.lengthLimit else {
+                state.unsaid += 1
+                state.dropped += 1
+                return false
+            }
+            state.count += 1
+            state.length += length
+            return true
+        }
+        guard isTaken else { return }
+        self.thread.submit { _ in
+            self.say(line)
+            let unsaid = self.state.withLock { state in
+                state.count -= 1
+                state.length -= length
+                defer { state.unsaid = 0 }
+                return state.unsaid
+            }
+            guard unsaid > 0 else { return }
+            let message = LogMessage(
+                ServerLogEvent.messagesDropped,
+                .warning,
+                "standard error was not read, and \(unsaid) messages were dropped",
+                [.count: .number(unsaid)]
+            )
+            if let line = LogPolicy.current.line(message, at: .now) { self.say(line) }
+        }
+    }
+
+    /// Waits until the messages so far are written, for at most `limit`.
+    package func flush(within limit: Duration) async {
+        await withCheckedContinuation { continuation in
+            let waiting = Locked<CheckedContinuation<Void, Never>?>(continuation)
+            let goOn: @Sendable () -> Void = {
+                waiting.withLock { $0.take() }?.resume()
+            }
+            self.thread.submit { _ in goOn() }
+            MultiThreadedEventLoopGroup.singleton.any().scheduleTask(in: TimeAmount(limit), goOn)
+        }
+    }
+}
