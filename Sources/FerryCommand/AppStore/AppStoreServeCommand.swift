@@ -147,6 +147,8 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         server.path = self.path
         server.identity = try self.identity.identity()
         server.outgoingConnections = self.outgoingConnections
+        let watching = CertificateWatch.start(self.certificates(server.identity)) { MessageWriter.shared.write($0) }
+        defer { watching.cancel() }
         guard let path = self.store else {
             let receiver = AppStoreReceiver(verifier, handOver: .handler(destinations[0].handler)) { messages.say($0) }
             return try await self.serve(receiver, server, messages, beforeEnd: {}, end: {})

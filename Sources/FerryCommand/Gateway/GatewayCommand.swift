@@ -3,7 +3,7 @@ internal import Ferry
 internal import FerryCore
 internal import FerryForwarding
 internal import FerryGateway
-internal import FerryOptions
+internal import FerryOpenSSL
 internal import FerryPlatform
 internal import FerryTerminal
 
@@ -66,6 +66,10 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             return try self.upstream(upstream, name)
         }
         if self.check {
+            let now = Date.now
+            try plan.requireValidListener(at: now)
+            var ends = CertificateEnds(plan.certificates)
+            for entry in ends.timePassed(at: now) { MessageWriter.shared.write(.certificateEnds(entry, at: now)) }
             if let path = plan.rejections { try GatewayOutput.check("'rejections'", path) }
             if let store = plan.store { try GatewayOutput.check("'store.path'", store.path) }
             await MessageWriter.shared.flush(within: .seconds(1))
@@ -95,7 +99,9 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         messages.sayStart(try await gateway.counts)
         let ports = [("binary", gateway.port), ("feedback", gateway.feedbackPort)]
             .compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
+        let watching = CertificateWatch.start(plan.certificates) { MessageWriter.shared.write($0) }
         try await Signals.wait { try Console.print("{\(ports.joined(separator: ","))}") }
+        watching.cancel()
         messages.sayStop(try await gateway.counts, within: Self.shutdownLimit)
         let isKept = await gateway.shutDown(within: Self.shutdownLimit)
         let counts = try await gateway.counts

@@ -1,12 +1,10 @@
 internal import Ferry
 internal import FerryCore
+internal import FerryOpenSSL
 internal import FerryPlatform
 
 /// The check that the certificates of a server or of the provider are valid now and for some time.
 struct ValidityCheck {
-    /// The time before the end of validity at which warnings begin.
-    static let warningPeriod: Duration = .seconds(30 * 86_400)
-
     var check: Finding.Check
     /// The owner of the certificate, as the beginning of a sentence.
     var owner: String
@@ -39,7 +37,7 @@ struct ValidityCheck {
                 cure: "correct this machine's clock, or wait"
             )
         }
-        guard self.now.addingTimeInterval(Self.warningPeriod / .seconds(1)) > last else {
+        guard self.now.addingTimeInterval(CertificateEnds.warningPeriod / .seconds(1)) > last else {
             return .ok(self.check, "\(owner) is valid until \(last.day).")
         }
         let days = Int(last.timeIntervalSince(self.now) / 86_400)

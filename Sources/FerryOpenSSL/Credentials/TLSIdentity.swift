@@ -12,6 +12,12 @@ public struct TLSIdentity: Sendable {
     /// The contents of the certificate.
     public let summary: CertificateSummary
 
+    /// The contents of the certificate and of those that are sent with it.
+    package var certificates: [CertificateSummary] {
+        [self.summary]
+            + (0..<self.material.chain.count).compactMap { try? CertificateSummary(self.material.chain.element($0)) }
+    }
+
     /// Whether only OpenSSL's legacy provider could read the archive or the key.
     package let neededLegacyProvider: Bool
 

@@ -1,0 +1,26 @@
+internal import FerryOpenSSL
+internal import FerryTerminal
+
+extension AppStoreServeCommand {
+    /// The certificates that the receiver shows or trusts.
+    ///
+    /// - Parameter identity: nil behind a proxy that has the certificate.
+    func certificates(_ identity: TLSIdentity?) -> [CertificateEnds.Entry] {
+        let own = (
+            option: self.identity.cert == nil ? "--p12" : "--cert", path: self.identity.cert ?? self.identity.p12
+        )
+        let authorities = self.forwardCA.flatMap { path -> CertificateChain? in
+            // A pipe was read already. A file that cannot be read fails the start with a sentence of its own.
+            let file = OptionFile("--forward-ca", path)
+            let bytes = file.isRegular ? try? file.bytes() : nil
+            return bytes.flatMap { try? CertificateChain(certificates: $0, source: path) }
+        }
+        let files = [
+            (own.option, own.path, identity?.certificates), ("--forward-ca", self.forwardCA, authorities?.certificates),
+        ]
+        return files.compactMap { option, path, certificates in
+            guard let path, let certificates else { return nil }
+            return CertificateEnds.Entry(use: option, file: OptionFile(option, path).name, certificates)
+        }
+    }
+}

@@ -1,0 +1,50 @@
+internal import Ferry
+internal import FerryOpenSSL
+internal import FerryPlatform
+internal import FerryTerminal
+
+extension GatewayPlan {
+    private static let listener = "listen.cert"
+
+    /// The certificates that this gateway shows or trusts. Those of its clients do not count, because their dates do not.
+    ///
+    /// - Parameter output: the path of a name in the configuration.
+    static func certificates(
+        _ file: GatewayFile,
+        identity: TLSIdentity,
+        upstreams: [(name: String, configuration: HTTP2Configuration)],
+        _ output: (String) -> String
+    ) -> [CertificateEnds.Entry] {
+        func entry(_ use: String, _ name: String, _ certificates: [CertificateSummary]) -> CertificateEnds.Entry? {
+            CertificateEnds.Entry(use: use, file: OptionFile("'\(use)'", output(name)).name, certificates)
+        }
+        func authorities(_ use: String, _ name: String) -> CertificateEnds.Entry? {
+            // A pipe can be read only once. A file that cannot be read fails the start with a sentence of its own.
+            let file = OptionFile("'\(use)'", output(name))
+            let bytes = file.isRegular ? try? file.bytes() : nil
+            let chain = bytes.flatMap { try? CertificateChain(certificates: $0, source: name) }
+            return entry(use, name, chain?.certificates ?? [])
+        }
+        var entries = [entry(Self.listener, file.listen.cert, identity.certificates)]
+        if let name = file.listen.clientCA { entries.append(authorities("listen.clientCA", name)) }
+        for (name, configuration) in upstreams {
+            guard let upstream = file.upstreams[name] else { continue }
+            if case .certificate(let identity) = configuration.credentials, let cert = upstream.cert {
+                entries.append(entry("upstreams.\(name).cert", cert, identity.certificates))
+            }
+            if let ca = upstream.ca { entries.append(authorities("upstreams.\(name).ca", ca)) }
+        }
+        return entries.compactMap { $0 }
+    }
+
+    /// Refuses a listener whose certificate has ended: clients that verify it would all fail.
+    func requireValidListener(at now: Date) throws(CommandFailure) {
+        guard let entry = self.certificates.first(where: { $0.use == Self.listener && $0.hasEnded(at: now) }) else {
+            return
+        }
+        throw .usage(
+            "\(Self.listener): the certificate in \(entry.file) (\(entry.subject)) expired on "
+                + "\(entry.end.formatted(.iso8601.year().month().day())): no client that verifies it would connect."
+        )
+    }
+}

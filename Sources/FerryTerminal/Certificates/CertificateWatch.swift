@@ -1,0 +1,42 @@
+package import FerryOpenSSL
+package import FerryPlatform
+
+/// Says which certificates end soon: at once, and then once a day.
+package enum CertificateWatch {
+    /// The longest sleep. The clock may be set, and a machine may be suspended.
+    private static let patience: Duration = .seconds(3600)
+
+    /// Runs until the task is cancelled.
+    package static func start(
+        _ entries: [CertificateEnds.Entry],
+        write: @escaping @Sendable (LogMessage) -> Void
+    ) -> Task<Void, Never> {
+        Task {
+            var ends = CertificateEnds(entries)
+            while !Task.isCancelled {
+                let now = Date.now
+                for entry in ends.timePassed(at: now) { write(.certificateEnds(entry, at: now)) }
+                try? await Task.sleep(for: min(Self.patience, .seconds(ends.next.timeIntervalSince(now))))
+            }
+        }
+    }
+}
+
+extension LogMessage {
+    /// Returns the warning of a certificate that ends soon, or has ended.
+    package static func certificateEnds(_ entry: CertificateEnds.Entry, at now: Date) -> LogMessage {
+        let days = entry.daysLeft(at: now)
+        let day = entry.end.formatted(.iso8601.year().month().day())
+        let predicate =
+            entry.hasEnded(at: now)
+            ? "expired on \(day). Replace it."
+            : "ends on \(day), in \(days) day\(days == 1 ? "" : "s"). Replace it before."
+        return .warning(
+            ServerLogEvent.certificateEnds,
+            "the certificate in \(entry.file) (\(entry.use), \(entry.subject)) \(predicate)",
+            [
+                .file: .text(entry.file), .member: .text(entry.use), .end: .text(day), .days: .number(days),
+            ]
+        )
+    }
+}
