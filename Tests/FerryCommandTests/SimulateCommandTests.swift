@@ -33,7 +33,9 @@ import Testing
             #expect(output.number("rejected") == 1)
             #expect(try await eventually { try directory.read("record").split(separator: "\n").count == 9 })
             program.interrupt()
-            #expect(try await program.output().status == 0)
+            let end = try await program.output()
+            #expect(end.status == 0)
+            #expect(end.messages.hasPrefix("ferry: binary: 9 accepted, "), "\(end.messages)")
             #expect(try directory.read("record").split(separator: "\n").count == 9)
         }
     }

@@ -37,6 +37,8 @@ struct AppStoreRecoverCommand: AsyncParsableCommand, SocketCommand {
     @Flag(help: "All notifications, not only those that no server has taken: after the loss of a store.")
     var all = false
 
+    @OptionGroup var progress: ProgressOptions
+
     var socketCount: Int { 4 }
 
     func validate() throws {
@@ -51,19 +53,20 @@ struct AppStoreRecoverCommand: AsyncParsableCommand, SocketCommand {
         let sink = try await CommandSink(self.store.store)
         var recovery = AppStoreRecovery(client: client, sink: sink, checkpoint: self.checkpoint)
         recovery.onlyFailures = !self.all
-        if Console.isTerminal {
-            recovery.progress = { Console.status("\($0.fetched) fetched, \($0.stored) stored") }
-        }
+        let current = RecoverProgress()
+        recovery.progress = { current.note($0) }
+        let shown = self.progress.display?.show { current.now }
         let report: AppStoreRecoveryReport
         do throws(AppStoreRecoveryError) {
             report = try await recovery.run(from: self.since?.date)
+            await shown?.end()
             await sink.close()
         } catch {
+            await shown?.end()
             await sink.close()
             if let report = error.report { try Console.print(Self.json(report)) }
             throw Self.failure(error)
         }
-        if Console.isTerminal { Console.status("") }
         try Console.print(Self.json(report))
         if let lost = report.outOfReach {
             Console.error(
@@ -93,6 +96,19 @@ struct AppStoreRecoverCommand: AsyncParsableCommand, SocketCommand {
         "fetched":\(report.fetched),"stored":\(report.stored),"stillComing":\(report.stillComing),\
         "duplicates":\(report.duplicates),"setAside":\(report.setAsideCount),"complete":\(report.isComplete)}
         """
+    }
+}
+
+/// The progress of a recovery. Apple does not say how long its history is.
+private final class RecoverProgress: Sendable {
+    private let report = Locked<AppStoreRecoveryReport?>(nil)
+
+    func note(_ report: AppStoreRecoveryReport) { self.report.withLock { $0 = report } }
+
+    var now: WorkProgress? {
+        self.report.withLock { $0 }.map {
+            WorkProgress(count: $0.fetched, words: ["\($0.fetched) fetched", "\($0.stored) stored"])
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import FerryBench
+internal import FerryCore
 internal import FerryTerminal
 
 /// The command `ferry bench`.
@@ -37,6 +38,8 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         )
     )
     var count: Int?
+
+    @OptionGroup var progress: ProgressOptions
 
     @Flag(help: "Of HTTP/2: only the same requests without a provider, which is what all else is measured by.")
     var bare = false
@@ -143,10 +146,22 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         Console.error("ferry: this is a debug build, whose figures mean nothing; build with -c release")
         #endif
         let runs = self.bare ? [BenchPlan.bareRun] : self.only.isEmpty ? self.target.runs : self.only
-        let results = try await self.plan.measure(runs) { run in
-            if Console.isTerminal { Console.status("\(run) …") }
+        let current = Locked<WorkProgress?>(nil)
+        let shown = self.progress.display?.show { current.withLock { $0 } }
+        var begun = 0
+        let results: [BenchResult]
+        do {
+            results = try await self.plan.measure(runs) { run in
+                let fraction = Double(begun) / Double(runs.count)
+                // Runs differ in length, so there is neither a rate nor a time that is left.
+                current.withLock { $0 = WorkProgress(fraction: fraction, words: [run]) }
+                begun += 1
+            }
+        } catch {
+            await shown?.end()
+            throw error
         }
-        if Console.isTerminal { Console.status("") }
+        await shown?.end()
         try Console.print(self.json ? BenchResult.json(results) : BenchResult.table(results))
     }
 }

@@ -100,8 +100,10 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         let ports = [("binary", gateway.port), ("feedback", gateway.feedbackPort)]
             .compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
         let watching = CertificateWatch.start(plan.certificates) { MessageWriter.shared.write($0) }
+        let line = GatewayProgress.show(gateway)
         try await Signals.wait { try Console.print("{\(ports.joined(separator: ","))}") }
         watching.cancel()
+        await line?.end()
         messages.sayStop(try await gateway.counts, within: Self.shutdownLimit)
         let isKept = await gateway.shutDown(within: Self.shutdownLimit)
         let counts = try await gateway.counts

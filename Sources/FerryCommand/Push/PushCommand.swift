@@ -111,6 +111,8 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
     @Flag(name: .shortAndLong, help: "Say on standard error what happens.")
     var verbose = false
 
+    @OptionGroup var progress: ProgressOptions
+
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp("How long to wait for outcomes once everything was read.", valueName: "seconds")
@@ -151,7 +153,8 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
         run.isStrict = self.strict
         run.rate = self.rate
         run.isVerbose = self.verbose
-        run.showsProgress = Console.isTerminal && !self.verbose
+        // Each event is a line of its own with --verbose.
+        run.progress = self.verbose ? nil : self.progress.display
         let result = try await run.run()
         var status = result.status
         var complaints = result.complaints

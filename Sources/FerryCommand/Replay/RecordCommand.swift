@@ -38,6 +38,8 @@ struct RecordCommand: AsyncParsableCommand, SocketCommand {
     @Flag(help: "Replace device tokens and payloads in the transcript, length for length.")
     var redact = false
 
+    @OptionGroup var progress: ProgressOptions
+
     /// The event of this command's messages.
     private enum Event: String {
         case notConnected
@@ -66,7 +68,15 @@ struct RecordCommand: AsyncParsableCommand, SocketCommand {
             )
         }
         let gateway = try await self.start(configuration)
+        let shown = self.progress.display?.show {
+            let recorded = gateway.recorded
+            return WorkProgress(
+                count: recorded.lines,
+                words: ["\(recorded.lines) lines", "\(recorded.connections) connections"]
+            )
+        }
         try await Signals.wait { try Console.print(#"{"port":\#(gateway.port)}"#) }
+        await shown?.end()
         await gateway.stop()
         await MessageWriter.shared.flush(within: .seconds(1))
         if let failure = gateway.failure { throw CommandFailure.usage("\(failure)") }

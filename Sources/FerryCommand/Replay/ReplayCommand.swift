@@ -84,6 +84,8 @@ struct ReplayCommand: AsyncParsableCommand, SocketCommand {
     )
     var cut: Int?
 
+    @OptionGroup var progress: ProgressOptions
+
     @Option(help: ArgumentHelp("Decides what is random.", valueName: "n"))
     var seed: UInt64 = 0
 
@@ -108,33 +110,53 @@ struct ReplayCommand: AsyncParsableCommand, SocketCommand {
     var socketCount: Int { 5 }
 
     func run() async throws {
-        let replay = try self.replay()
-        do {
-            if let to {
-                try await ReplaySocket.connect(
-                    replay,
-                    to: to.host,
-                    port: to.port ?? (replay.transcript.service == .gateway ? 2195 : 2196),
-                    tls: self.tls.clientTLS(),
-                    within: self.limit.duration
-                )
-            } else {
-                let socket = try await self.socket(replay)
-                try Console.print(#"{"port":\#(socket.port)}"#)
-                try await socket.finish(within: self.limit.duration)
-            }
-        } catch let mismatch as ReplayMismatch {
-            throw CommandFailure(.notAllAccepted, "\(mismatch)")
-        } catch let failure as CommandFailure {
-            throw failure
-        } catch {
-            throw CommandFailure(.noConnection, "No connection: \(Sentence.of(error))")
+        var replay = try self.replay()
+        let happened = Locked(0)
+        replay.onEvents = { count in happened.withLock { $0 = count } }
+        let total = replay.transcript.events.count
+        let shown = self.progress.display?.show {
+            let count = happened.withLock { $0 }
+            return WorkProgress(
+                fraction: total > 0 ? Double(count) / Double(total) : nil,
+                count: count,
+                words: ["\(count) of \(total) events"]
+            )
         }
+        do {
+            try await self.play(replay)
+        } catch {
+            await shown?.end()
+            throw Self.failure(error)
+        }
+        await shown?.end()
         Console.error(
             self.cut == nil
-                ? "Replayed \(replay.transcript.events.count) events; nothing differs."
+                ? "Replayed \(total) events; nothing differs."
                 : "Nothing differs before the place where connections are cut."
         )
+    }
+
+    private func play(_ replay: Replay) async throws {
+        guard let to else {
+            let socket = try await self.socket(replay)
+            try Console.print(#"{"port":\#(socket.port)}"#)
+            return try await socket.finish(within: self.limit.duration)
+        }
+        try await ReplaySocket.connect(
+            replay,
+            to: to.host,
+            port: to.port ?? (replay.transcript.service == .gateway ? 2195 : 2196),
+            tls: self.tls.clientTLS(),
+            within: self.limit.duration
+        )
+    }
+
+    private static func failure(_ error: any Error) -> CommandFailure {
+        switch error {
+        case let mismatch as ReplayMismatch: CommandFailure(.notAllAccepted, "\(mismatch)")
+        case let failure as CommandFailure: failure
+        default: CommandFailure(.noConnection, "No connection: \(Sentence.of(error))")
+        }
     }
 
     private func socket(_ replay: Replay) async throws -> ReplaySocket {

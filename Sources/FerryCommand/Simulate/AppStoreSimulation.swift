@@ -8,6 +8,11 @@ internal import FerryTesting
 struct AppStoreSimulation {
     let server: SimulatedAppStoreServer
     private let making: Task<Void, Never>
+    /// Nil if nothing is sent.
+    private let tally: PostTally?
+
+    /// The posts so far. Nil if nothing is sent.
+    var posts: PostCounts? { self.tally?.counts }
 
     /// - Parameters:
     ///   - directory: the directory that keeps the root of the signatures; nil for a new root.
@@ -28,7 +33,11 @@ struct AppStoreSimulation {
             signer: self.signer(directory),
             seed: .random(in: 0...UInt64.max)
         )
-        let sender = try self.sender(options, maker, credentials, recorder)
+        let tally = PostTally()
+        let sender = try self.sender(options, maker, credentials) { notification, attempt in
+            tally.add(attempt.answer)
+            recorder?.attempted(notification, attempt)
+        }
         var configuration = SimulatedAppStoreServer.Configuration(
             credentials: credentials,
             maker: maker,
@@ -43,7 +52,7 @@ struct AppStoreSimulation {
             guard let sender else { return }
             await self.make(count, every: pause, maker, sender)
         }
-        return AppStoreSimulation(server: server, making: making)
+        return AppStoreSimulation(server: server, making: making, tally: sender == nil ? nil : tally)
     }
 
     func stop() async {
@@ -55,14 +64,14 @@ struct AppStoreSimulation {
         _ options: SimulatedAppStoreOptions,
         _ maker: NotificationMaker,
         _ credentials: TestCredentials,
-        _ recorder: GatewayFileRecorder?
+        onAttempt: @escaping @Sendable (SimulatedNotification, NotificationSender.Attempt) -> Void
     ) throws -> AppStoreSender? {
         guard let url = options.appStoreUrl else { return nil }
         var configuration = AppStoreSender.Configuration(url: url, signer: maker.signer)
         configuration.trustRoots = credentials.trustRoots
         configuration.options = options.senderOptions
         configuration.clock = .running(speed: options.appStoreSpeed)
-        if let recorder { configuration.onAttempt = { recorder.attempted($0, $1) } }
+        configuration.onAttempt = onAttempt
         do {
             return try AppStoreSender(configuration)
         } catch {
@@ -101,4 +110,13 @@ struct AppStoreSimulation {
             )
         }
     }
+}
+
+/// The posts of a run. Any thread.
+private final class PostTally: Sendable {
+    private let state = Locked(PostCounts())
+
+    var counts: PostCounts { self.state.withLock { $0 } }
+
+    func add(_ answer: NotificationAnswer) { self.state.withLock { $0.add(answer) } }
 }

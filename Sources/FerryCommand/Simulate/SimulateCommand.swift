@@ -137,11 +137,24 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
             }
         }
         defer { flushing.cancel() }
+        let feedback = configuration.feedback
+        let counts: @Sendable () -> SimulationCounts = {
+            SimulationCounts(
+                binary: gateway?.counts,
+                feedback: feedback?.counts,
+                http2: apns?.counts,
+                posts: appStore?.posts,
+                requests: appStore?.server.counts.requests
+            )
+        }
+        let shown = ProgressDisplay(wantsLines: false)?.show { counts().progress }
         try await Signals.wait { try Console.print("{\(ports.joined(separator: ","))}") }
+        await shown?.end()
         await gateway?.stop()
         await apns?.stop()
         await appStore?.stop()
-        await configuration.feedback?.stop()
+        await feedback?.stop()
+        for line in counts().lines { Console.error("ferry: \(line)") }
         if let failure = recorder?.failure { throw CommandFailure.usage("\(failure)") }
     }
 

@@ -16,6 +16,13 @@ package final class FileDescriptor: Sendable {
         if self.isOwned { close(self.rawValue) }
     }
 
+    /// The length in bytes. Nil if it is no regular file.
+    package var length: Int? {
+        var status = stat()
+        guard fstat(self.rawValue, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Int(status.st_size)
+    }
+
     package static func reading(_ path: String) throws(FileFailure) -> FileDescriptor {
         try self.open(path, O_RDONLY)
     }

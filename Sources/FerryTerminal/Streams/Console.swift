@@ -40,8 +40,13 @@ package enum Console {
 
     /// Writes a message to standard error.
     package static func error(_ line: String) {
+        // Otherwise the message would begin behind the status line. The next status comes on a line of its own.
+        let start = self.hasStatus.withLock { hasStatus in
+            defer { hasStatus = false }
+            return hasStatus ? self.emptyLine : ""
+        }
         // If standard error fails, no place is left to report it.
-        try? self.write(self.printable(line) + "\n", to: STDERR_FILENO)
+        try? self.write(start + self.printable(line) + "\n", to: STDERR_FILENO)
     }
 
     /// Writes a message to standard error at once, in the form of ``LogPolicy/current``.
@@ -49,10 +54,16 @@ package enum Console {
         if let line = LogPolicy.current.line(message, at: .now) { self.error(line) }
     }
 
-    /// Replaces the current line of the terminal.
+    /// Replaces the status line, which is the current line of the terminal. An empty text removes it.
     package static func status(_ line: String) {
-        try? self.write("\r\u{1b}[K\(line.printable)", to: STDERR_FILENO)
+        self.hasStatus.withLock { $0 = !line.isEmpty }
+        try? self.write(self.emptyLine + line.printable, to: STDERR_FILENO)
     }
+
+    /// Moves the cursor to the begin of the line, and empties the line.
+    private static let emptyLine = "\r\u{1b}[K"
+    /// Whether the current line of the terminal is a status.
+    private static let hasStatus = Locked(false)
 
     /// Whether standard error is a terminal.
     package static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }

@@ -81,6 +81,11 @@ public final class RecordingGateway: Sendable {
     /// transcript is full. Nothing is recorded after it.
     public var failure: (any Error)? { self.writer.failure }
 
+    /// The connections of clients, and the lines of the transcript so far.
+    package var recorded: (connections: Int, lines: Int) {
+        (self.service.counts.connections, self.writer.lineCount)
+    }
+
     /// Closes the listener and all connections, without close_notify, and completes the transcript.
     ///
     /// - Parameter limit: how long to wait for the sockets to close.

@@ -55,6 +55,9 @@ package final class TranscriptWriter: Sendable {
     /// The first error. Nothing is recorded after it.
     package var failure: (any Error)? { self.state.withLock { $0.failure } }
 
+    /// The lines so far, with those above the events.
+    var lineCount: Int { self.state.withLock { $0.count } }
+
     /// Records an action of a side at the current time.
     package func note(_ connection: Int, _ sender: Transcript.Side, _ kind: Transcript.Kind) {
         guard case .bytes(let bytes) = kind, bytes.count > Self.lineBytes else {

@@ -19,6 +19,8 @@ public struct Replay: Sendable {
     public var pace: Pace = .immediate
     /// The disturbances of the played side; nil: no disturbance.
     public var chaos: ReplayChaos?
+    /// Called with the number of events that have happened, from any thread.
+    package var onEvents: (@Sendable (Int) -> Void)?
 
     /// Creates a replay without delays and without disturbances.
     public init(_ transcript: Transcript, playing side: Transcript.Side, mode: ReplayMode = .semantic) {

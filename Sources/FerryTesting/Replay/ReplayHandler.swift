@@ -92,7 +92,7 @@ final class ReplayHandler: ChannelInboundHandler {
         } catch {
             return self.conclude(.failure(error), context)
         }
-        self.run.moved(self.connection, to: self.machine.position)
+        self.run.moved(self.connection, to: self.machine.position, events: self.machine.eventCount)
         if self.machine.isFinished { self.conclude(.success(()), context) }
     }
 

@@ -74,6 +74,9 @@ package struct ReplayMachine {
     /// True if the whole connection has been replayed.
     package var isFinished: Bool { self.hasEnded || self.cursor == self.part.events.count && self.pieces.isEmpty }
 
+    /// The number of events that have happened.
+    package var eventCount: Int { self.hasEnded ? self.part.events.count : self.cursor }
+
     /// The time in the transcript of the last event that has happened.
     package var position: Duration { self.last.recorded }
 

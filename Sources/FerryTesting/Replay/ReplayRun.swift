@@ -12,6 +12,9 @@ final class ReplayRun: Sendable {
         var begun: ArraySlice<Int> { self.all.prefix(self.all.count - self.waiting.count) }
         let all: [Int]
         var positions: [Int: Duration] = [:]
+        /// The events of each connection that have happened, and their sum.
+        var events: [Int: Int] = [:]
+        var eventCount = 0
         var remaining: Set<Int>
         var failure: (any Error)?
         var channels: [Int: any Channel] = [:]
@@ -72,8 +75,13 @@ final class ReplayRun: Sendable {
 
     func onProgress(_ body: @escaping @Sendable () -> Void) { self.onProgress.withLock { $0 = body } }
 
-    func moved(_ connection: Int, to position: Duration) {
-        self.state.withLock { $0.positions[connection] = position }
+    func moved(_ connection: Int, to position: Duration, events: Int) {
+        let count = self.state.withLock { state in
+            state.positions[connection] = position
+            state.eventCount += events - (state.events.updateValue(events, forKey: connection) ?? 0)
+            return state.eventCount
+        }
+        self.replay.onEvents?(count)
         self.onProgress.withLock { $0 }?()
     }
 

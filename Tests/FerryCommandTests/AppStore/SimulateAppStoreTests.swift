@@ -22,7 +22,10 @@ import Testing
             #expect((ports?["appStore"] ?? 0) > 0)
             #expect(try await eventually { try directory.read("record").split(separator: "\n").count == 38 })
             program.terminate()
-            #expect(try await program.output().status == 0)
+            let output = try await program.output()
+            #expect(output.status == 0)
+            let end = "ferry: app-store: 38 posts sent, 0 taken, 38 failed: 38 × SOCKET_ISSUE\n"
+            #expect(output.messages.contains(end), "\(output.messages)")
             let lines = try directory.read("record").split(separator: "\n").map { line in
                 try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] ?? [:]
             }

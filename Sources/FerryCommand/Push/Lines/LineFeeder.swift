@@ -22,6 +22,8 @@ struct LineFeeder {
     let check: LineCheck
     /// Receives messages for people.
     let say: @Sendable (String) -> Void
+    /// Receives the place in the input.
+    var position: FeedPosition?
 
     /// The counts of the input.
     struct Result: Equatable, Sendable {
@@ -127,6 +129,7 @@ struct LineFeeder {
             // The provider was shut down. That ends the input too.
         }
         result.submitted += count - batch.count
+        self.position?.move(to: self.reader.position, submitted: result.submitted)
         // The index of a line is the number of the line before it.
         result.stoppedAfter = batch.firstTag
     }

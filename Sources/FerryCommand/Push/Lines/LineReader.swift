@@ -27,6 +27,8 @@ final class LineReader: @unchecked Sendable {
     private let memory: UnsafeMutablePointer<UInt8>
     /// The length of the longest line that is returned.
     let limit: Int
+    /// The bytes of the input before those in memory.
+    private var base = 0
     private var start = 0
     private var end = 0
     /// The number of bytes after `start` that contain no line break.
@@ -41,6 +43,12 @@ final class LineReader: @unchecked Sendable {
 
     /// The identity of the file.
     var identity: FileIdentity? { FileIdentity(descriptor: self.file.rawValue) }
+
+    /// The length of the input in bytes. Nil if it is no regular file.
+    var length: Int? { self.file.length }
+
+    /// The bytes of the input up to the end of the last line that was returned.
+    var position: Int { self.base + self.start }
 
     /// - Parameter limit: the length of the longest line. A longer one is reported as too long, and never in memory.
     init(path: String, limit: Int = LineReader.lineLimit) throws(FileFailure) {
@@ -100,6 +108,7 @@ final class LineReader: @unchecked Sendable {
         self.searched = line.count
         if self.isSkipping || line.count > self.limit {
             defer { self.isSkipping = true }
+            self.base += self.end
             (self.start, self.end, self.searched) = (0, 0, 0)
             return self.isSkipping ? nil : .tooLong
         }
@@ -113,6 +122,7 @@ final class LineReader: @unchecked Sendable {
     /// After the end, ``next()`` may return one more line, which had no line break.
     func fill() async throws -> Bool {
         guard !self.isAtEnd else { return false }
+        self.base += self.start
         self.memory.update(from: self.memory + self.start, count: self.end - self.start)
         (self.start, self.end) = (0, self.end - self.start)
         let count = try await NIOThreadPool.singleton.runIfActive { try self.read() }

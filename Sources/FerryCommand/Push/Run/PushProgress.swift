@@ -1,26 +1,19 @@
 internal import Ferry
 internal import FerryTerminal
 
-/// The progress line of a run on a terminal.
-enum PushProgress {
-    private static let interval: Duration = .milliseconds(250)
+/// The progress of a run.
+struct PushProgress: Sendable {
+    let provider: any PushProvider
+    let watch: PushWatch
+    let position: FeedPosition
 
-    /// Shows the line until the task is cancelled, then removes it.
-    static func task(_ provider: any PushProvider, _ watch: PushWatch) -> Task<Void, Never> {
-        Task {
-            var last = (time: ContinuousClock.now, settled: 0)
-            while !Task.isCancelled {
-                try? await Task.sleep(for: Self.interval)
-                let outcomes = provider.counts
-                let now = ContinuousClock.now
-                let rate = Double(outcomes.settled - last.settled) / ((now - last.time) / .seconds(1))
-                last = (now, outcomes.settled)
-                let window = watch.window.map { "  window \($0)" } ?? ""
-                Console.status(
-                    "\(Int(rate)) a second  settled \(outcomes.settled)  rejected \(outcomes.rejected)\(window)"
-                )
-            }
-            Console.status("")
-        }
+    var now: WorkProgress {
+        let outcomes = self.provider.counts
+        return WorkProgress(
+            fraction: self.position.fraction(settled: outcomes.settled),
+            count: outcomes.settled,
+            words: ["settled \(outcomes.settled)", "rejected \(outcomes.rejected)"]
+                + (self.watch.window.map { ["window \($0)"] } ?? [])
+        )
     }
 }

@@ -17,7 +17,8 @@ struct PushRun {
     var drainLimit: Duration = .seconds(600)
     var isStrict = false
     var rate: Double?
-    var showsProgress = false
+    /// How the progress is shown. Nil: not at all.
+    var progress: ProgressDisplay?
     /// Whether to report events of the provider.
     var isVerbose = false
     /// Receives messages for people.
@@ -60,17 +61,18 @@ struct PushRun {
         }
         let migrating = provider as? MigratingProvider
         let following = migrating.flatMap { self.follow($0) }
-        let progress = self.showsProgress ? PushProgress.task(provider, watch) : nil
+        let position = FeedPosition(length: self.input.length)
+        let progress = PushProgress(provider: provider, watch: watch, position: position)
+        let shown = self.progress?.show { progress.now }
 
         let start = ContinuousClock.now
-        let (fed, failure) = await self.feed(provider, ledger, stop)
+        let (fed, failure) = await self.feed(provider, ledger, stop, position)
         if self.isVerbose, fed.hasReachedEnd { self.say("the input was read to its end") }
         let report = await stop.finish(within: self.drainLimit)
         let end = ContinuousClock.now
         await watching.value
         let written = await writing?.value
-        progress?.cancel()
-        await progress?.value
+        await shown?.end()
         following?.cancel()
         await following?.value
         withExtendedLifetime(signals) {}
@@ -161,7 +163,8 @@ struct PushRun {
     private func feed(
         _ provider: any PushProvider,
         _ ledger: LineLedger?,
-        _ stop: PushStop
+        _ stop: PushStop,
+        _ position: FeedPosition
     ) async -> (LineFeeder.Result, (any Error)?) {
         let feeder = LineFeeder(
             reader: self.input,
@@ -172,7 +175,8 @@ struct PushRun {
             rate: self.rate,
             topic: self.backend.topic,
             check: self.backend.check,
-            say: self.say
+            say: self.say,
+            position: position
         )
         let reading = Task { await feeder.run() }
         let reader = self.input
