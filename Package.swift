@@ -341,6 +341,7 @@ let package = Package(
             path: "Tests/Worlds/HTTP2",
             swiftSettings: settings
         ),
+        .target(name: "FerryServiceWorld", path: "Tests/Worlds/Service", swiftSettings: settings),
 
         .target(
             name: "FerryHTTP1TestSupport",
@@ -424,7 +425,7 @@ let package = Package(
         .testTarget(
             name: "FerryServerTests",
             dependencies: [
-                "FerryServer", "FerryOpenSSL",
+                "FerryServer", "FerryServiceWorld", "FerryOpenSSL",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -16,6 +16,14 @@ package enum SystemCalls {
     package static let streamSocket = Int32(SOCK_STREAM.rawValue)
     #endif
 
+    #if canImport(Darwin)
+    /// The type of a datagram socket, for `socket`.
+    package static let datagramSocket = SOCK_DGRAM
+    #else
+    /// The type of a datagram socket, for `socket`.
+    package static let datagramSocket = Int32(SOCK_DGRAM.rawValue)
+    #endif
+
     /// Initializes a lock that is held for less time than a thread needs to fall asleep.
     ///
     /// With Glibc, a waiting thread looks again a few times before it sleeps.

@@ -10,7 +10,9 @@ extension Listener {
         /// The path of a socket in the file system (AF_UNIX) in place of host and port. A file with this name is
         /// replaced. Only the owner can use the socket.
         package var socketPath: String?
-        /// The TLS context of the server side; nil for connections without TLS.
+        /// A socket that listens already, in place of an address. The listener takes over its descriptor.
+        package var passed: PassedSocket?
+        /// The TLS context of the server side; nil: connections are not encrypted.
         package var tls: TLSContext?
         /// The limits of the listener and its connections.
         package var limits = ServerLimits()

@@ -6,7 +6,7 @@ internal import NIOPosix
 ///
 /// Stop every listener, because releasing the last reference closes nothing.
 package final class Listener: Sendable {
-    /// The host of the configuration.
+    /// The host of the configuration, or of the passed socket.
     package let host: String
     /// The bound port.
     package let port: Int
@@ -30,7 +30,7 @@ package final class Listener: Sendable {
     ///   - accept: makes the handler of a connection's bytes, after TLS. Runs on the connection's event loop. If it
     ///     returns nil, the connection stays open and unread until the listener stops. If it throws, the connection is
     ///     closed.
-    /// - Throws: a socket error when the address cannot be bound.
+    /// - Throws: a socket error when the address cannot be bound, or the passed socket cannot be used.
     package static func bind(
         _ configuration: Configuration,
         on group: (any EventLoopGroup)?,
@@ -65,13 +65,14 @@ package final class Listener: Sendable {
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
         let channel = try await self.bind(bootstrap, configuration)
-        return Listener(channel, open, host: configuration.host)
+        return Listener(channel, open, host: configuration.passed?.host ?? configuration.host)
     }
 
     private static func bind(
         _ bootstrap: ServerBootstrap,
         _ configuration: Configuration
     ) async throws -> any Channel {
+        if let passed = configuration.passed { return try await self.take(passed, bootstrap) }
         guard let path = configuration.socketPath else {
             return try await bootstrap.childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
                 .bind(host: configuration.host, port: configuration.port).get()
@@ -81,7 +82,20 @@ package final class Listener: Sendable {
         return channel
     }
 
-    /// The counts of the connections so far. The call holds a lock for a few instructions.
+    private static func take(_ passed: PassedSocket, _ bootstrap: ServerBootstrap) async throws -> any Channel {
+        let bootstrap =
+            passed.port == nil ? bootstrap : bootstrap.childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+        let channel = try await bootstrap.withBoundSocket(passed.descriptor).get()
+        // SwiftNIO shortens the queue to 128 connections, and the queue serves the next restart, too. The system lowers
+        // this number to `net.core.somaxconn`.
+        listen(passed.descriptor, .max)
+        return channel
+    }
+
+    /// Whether an error of ``bind(_:on:accept:)`` says that another process has the address.
+    package static func isTaken(_ error: any Error) -> Bool { (error as? IOError)?.errnoCode == EADDRINUSE }
+
+    /// The counts of the connections so far. Holds a lock for a few instructions.
     package var counts: ConnectionCounts { self.open.counts }
 
     /// Stops accepting. Open connections stay open.

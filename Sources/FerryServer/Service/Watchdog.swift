@@ -1,0 +1,30 @@
+package import NIOCore
+
+/// Tells the service manager again and again that an event loop turns. When the loop hangs, the manager hears nothing, and
+/// ends the process.
+///
+/// The watchdog follows the event loop alone, and never the store: a kill while the store hangs would lose what was read
+/// and not stored.
+package final class Watchdog: Sendable {
+    /// The notices within the time that the manager allows. A lost one does not end the process.
+    private static let notices: Int64 = 3
+
+    private let task: RepeatedTask
+
+    /// The time between two notices.
+    ///
+    /// - Parameter limit: how long the process may be silent.
+    package static func interval(_ limit: Duration) -> TimeAmount {
+        max(.nanoseconds(TimeAmount(limit).nanoseconds / Self.notices), .milliseconds(1))
+    }
+
+    /// Begins to send notices from the event loop.
+    package init(of eventLoop: any EventLoop, limit: Duration, _ notifier: ServiceNotifier) {
+        self.task = eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: Self.interval(limit)) { _ in
+            notifier.send(.watchdog)
+        }
+    }
+
+    /// Ends the notices.
+    package func stop() { self.task.cancel() }
+}
