@@ -437,7 +437,7 @@ let package = Package(
             name: "FerryGatewayTests",
             dependencies: [
                 "FerryGateway", "Ferry", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerrySQLite",
-                "FerryServer", "FerryTesting",
+                "FerryServer", "FerryServiceWorld", "FerryTesting",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),

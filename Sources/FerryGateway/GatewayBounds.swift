@@ -141,9 +141,12 @@ enum GatewayBounds {
     static let ignore: TimeAmount = .seconds(5)
     /// The silence, beyond two round trips, after which status 10 is written.
     static let shutdownQuiet: TimeAmount = .milliseconds(200)
-    /// How long a shutdown waits for that silence, and for results.
-    static let shutdown: TimeAmount = .seconds(10)
-    /// The time after which an idle client has forgotten its last notification. It gets a plain close.
+    /// How long clients have at the end of the process. A new connection waits for the next process meanwhile, and some old
+    /// clients give up a handshake after 10 s.
+    static let ending: TimeAmount = .seconds(5)
+    /// How long before that time the last word is said to a client that never pauses: for the journal and the drain.
+    static let lastWord: TimeAmount = .seconds(2)
+    /// A client that was idle for so long has forgotten its last notification: it gets a plain close.
     static let idle: TimeAmount = .minutes(1)
     /// How long a full window may stop the reading before the connection ends. Old clients wait 10 s for a write, so
     /// nothing may hold them longer than 8 s. This time, ``journal`` and ``drainQuiet`` add up to that.

@@ -11,6 +11,10 @@ extension GatewayConnection {
         self.releaseDue(now: now, &effects)
         self.noteReading(now: now)
         self.noteSingle(now: now)
+        if let endsAt, endsAt <= now {
+            if case .closed = self.state { return .none }
+            return self.close(&effects)
+        }
         if let stopEnd = self.stopEnd, stopEnd <= now {
             guard self.state.mayTell else { return self.close(&effects) }
             self.stop = Stop(since: now, isUrgent: true)
@@ -102,6 +106,7 @@ extension GatewayConnection {
         var next = NIODeadline.distantFuture
         if self.spool == .open, let release = self.ledger.nextRelease { next = release }
         if let stopEnd = self.stopEnd { next = min(next, stopEnd) }
+        if let endsAt { next = min(next, endsAt) }
         if self.single == .unknown, self.isSingle { next = min(next, self.pace.heardAt + GatewayBounds.single) }
         switch self.state {
         case .reading:
@@ -130,8 +135,8 @@ extension GatewayConnection {
 
     /// When a shutdown writes its last word. Before that comes a silence in which every notification gets its result.
     private func stopAt(_ stop: Stop) -> NIODeadline {
-        guard !stop.isUrgent else { return stop.since }
-        let limit = stop.since + GatewayBounds.shutdown
+        guard !stop.isUrgent, let endsAt else { return stop.since }
+        let limit = endsAt - GatewayBounds.lastWord
         guard self.ledger.isResolved else { return limit }
         return min(limit, self.pace.heardAt + GatewayBounds.shutdownQuiet + self.roundTrip + self.roundTrip)
     }

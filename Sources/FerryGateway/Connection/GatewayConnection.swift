@@ -116,6 +116,8 @@ struct GatewayConnection: ~Copyable, Sendable {
     var ledger = Ledger()
     var pace: Pace
     var stop: Stop?
+    /// When the process ends its connections; nil: it goes on.
+    private(set) var endsAt: NIODeadline?
     /// When the window became full; nil while the connection reads.
     var stoppedAt: NIODeadline?
     var resumedAt = NIODeadline.distantPast
@@ -260,8 +262,16 @@ struct GatewayConnection: ~Copyable, Sendable {
         self.proceed(now: now, standing: standing, &effects)
     }
 
-    /// Ends the connection in order, with status 10 if that is safe.
-    mutating func shutDown(now: NIODeadline, standing: ReplayFilter.Standing, effects: inout [Effect]) -> Action {
+    /// Ends the connection in an orderly way: with status 10 where that is safe.
+    ///
+    /// - Parameter end: when the connection is closed as it is.
+    mutating func shutDown(
+        by end: NIODeadline,
+        now: NIODeadline,
+        standing: ReplayFilter.Standing,
+        effects: inout [Effect]
+    ) -> Action {
+        self.endsAt = end
         self.stop = self.stop ?? Stop(since: now, isUrgent: false)
         return self.proceed(now: now, standing: standing, &effects)
     }

@@ -14,6 +14,8 @@ final class ListFileCore: @unchecked Sendable {
         var device: UInt64
         var inode: UInt64
         var isRegular: Bool
+        /// Whether half a line of a killed process was looked for.
+        var isMended = false
 
         init(_ descriptor: Int32, _ status: stat) {
             self.descriptor = descriptor
@@ -68,9 +70,7 @@ final class ListFileCore: @unchecked Sendable {
             close(descriptor)
             throw fault
         }
-        let file = File(descriptor, status)
-        self.file = file
-        if file.isRegular { self.removeHalfLine(file) }
+        self.file = File(descriptor, status)
     }
 
     private static var fault: ListFile.Fault { ListFile.Fault(String(cString: strerror(errno))) }
@@ -105,6 +105,11 @@ final class ListFileCore: @unchecked Sendable {
         }
         guard let file else { return ListAnswer(count: 0, trouble: Self.unread) }
         guard file.isRegular else { return self.pass(batch.lines, to: file) }
+        // Not earlier: when the file was opened, an ending process may still have been writing its last line.
+        if !file.isMended {
+            self.removeHalfLine(file)
+            self.file?.isMended = true
+        }
         var present = 0
         if self.isFirst, let after = batch.after {
             present = ListTail.present(of: batch.lines, after: after, in: self.path)

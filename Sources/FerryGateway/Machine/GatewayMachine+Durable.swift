@@ -58,6 +58,8 @@ extension GatewayMachine {
 
     /// Writes the last unanswered jobs of old segments again.
     func carrySparse(now: Moment) {
+        // At the end, the store must have every notification in a segment that it has already.
+        guard self.endsAt == nil else { return }
         for segment in self.journal?.timePassed(now: now.monotonic) ?? [] {
             let read = segment.jobs.map { $0.map { JobID(rawValue: $0) } } ?? []
             for id in read + segment.carried {

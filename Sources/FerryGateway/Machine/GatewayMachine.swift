@@ -62,7 +62,8 @@ final class GatewayMachine {
     /// Whether a connection ended in this turn.
     var hasClosed = false
     var actions: [Action] = []
-    private var isShuttingDown = false
+    /// When the connections are closed as they are; nil: the process goes on.
+    private(set) var endsAt: NIODeadline?
     /// The number of lost notifications when the machine was abandoned.
     private var lostBefore = 0
     var lastSpool = GatewayConnection.Spool.open
@@ -105,7 +106,7 @@ final class GatewayMachine {
 
     /// Whether a new connection of any client is accepted.
     func isOpen(now: Moment) -> Bool {
-        !self.isShuttingDown && self.dispatch.jobs.hasRoom && self.journal?.spool(now: now.monotonic) ?? .open == .open
+        self.dispatch.jobs.hasRoom && self.journal?.spool(now: now.monotonic) ?? .open == .open
     }
 
     func spool(for identity: Int, now: Moment) -> GatewayConnection.Spool {
@@ -113,7 +114,15 @@ final class GatewayMachine {
         return self.journal?.spool(now: now.monotonic) ?? .open
     }
 
-    /// Whether every notification has its last answer, and every record is durable.
+    /// The last segment with notifications that were read so far; nil: there is no store. Call ``sealJournal(now:)`` first.
+    var lastSegment: UInt64? { self.journal.map { $0.number - 1 } }
+
+    /// Whether the store has this segment, or takes no segment any more because another process has it.
+    func isStored(through segment: UInt64) -> Bool {
+        self.journal.map { $0.durable >= segment || $0.isFenced } ?? true
+    }
+
+    /// Whether every notification that was read is settled, and the store has everything.
     var isIdle: Bool {
         self.dispatch.jobs.count == 0 && self.unsettled.isEmpty && self.journal?.isIdle ?? true
     }
@@ -173,6 +182,8 @@ final class GatewayMachine {
         let place = self.place(of: ReplayScope(identity: identity, address: address))
         self.scopes.opened(connection, at: place)
         self.places[id] = place
+        // It was accepted before the end, and its handshake has ended only now.
+        if let endsAt { self.turn(of: place, now: now) { $0.shutDown(id, by: endsAt, $1, &$2) } }
         return id
     }
 
@@ -199,12 +210,12 @@ final class GatewayMachine {
         self.turn(of: place, now: now) { $0.inputEnded(id, $1, &$2) }
     }
 
-    /// Ends all connections, with status 10 where that is safe.
+    /// Ends all connections, and those that are noted later: with status 10 where that is safe.
     func shutDown(now: Moment) {
-        self.isShuttingDown = true
-        // A turn may end other connections of its scope, too.
-        for (id, place) in self.places.sorted(by: { $0.key.rawValue < $1.key.rawValue }) where self.places[id] != nil {
-            self.turn(of: place, now: now) { $0.shutDown(id, $1, &$2) }
+        let end = self.endsAt ?? now.monotonic + GatewayBounds.ending
+        self.endsAt = end
+        for (id, place) in self.places.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            self.turn(of: place, now: now) { $0.shutDown(id, by: end, $1, &$2) }
         }
     }
 

@@ -1,7 +1,7 @@
 package import FerryCore
 internal import FerryMachine
 package import FerryOpenSSL
-internal import FerryServer
+package import FerryServer
 package import NIOCore
 internal import NIOPosix
 
@@ -52,6 +52,13 @@ package final class Gateway: Sendable {
         package var port = 0
         /// The port of the feedback service; 0 for any port, nil for no service.
         package var feedbackPort: Int?
+        /// A socket that listens already, in place of ``host`` and ``port``.
+        package var passed: PassedSocket?
+        /// The same for the feedback service. It is served although ``feedbackPort`` may be nil.
+        package var passedFeedback: PassedSocket?
+        /// How a start takes the store and the addresses of a process that ends. If nil, the start fails while another
+        /// process has them.
+        package var succession: Succession?
         /// The gateway's certificate and key. The key should be RSA, because old clients support no other.
         package var identity: TLSIdentity
         /// The oldest TLS that a client may use.
@@ -80,13 +87,20 @@ package final class Gateway: Sendable {
             self.identities = identities
             self.routes = routes
         }
+
+        fileprivate var hasFeedback: Bool { self.feedbackPort != nil || self.passedFeedback != nil }
     }
 
     /// How long the end waits for the store, and then for the file of the list of rejections.
     private static let storeLimit: TimeAmount = .seconds(5)
+    /// How long notifications at an upstream have for their answers at the end. If the clients were gone sooner than
+    /// ``GatewayBounds/ending``, the rest of that time comes on top.
+    private static let answerLimit: Duration = .seconds(1)
 
     package let host: String
     package let port: Int
+    /// The event loop of all work: a watchdog follows it.
+    package var eventLoop: any EventLoop { self.driver.eventLoop }
     /// The port of the feedback service; nil without such a service.
     package var feedbackPort: Int? { self.feedback?.port }
     private let listener: Listener
@@ -148,35 +162,55 @@ package final class Gateway: Sendable {
         )
         var listening = Listener.Configuration()
         listening.host = configuration.host
-        listening.port = configuration.port
         listening.tls = try TLSContext(server: tls)
-        let room = GatewayRoom(upstreams: driver.upstreams.count, hasFeedback: configuration.feedbackPort != nil)
-        listening.limits.connections = min(listening.limits.connections, room.clients)
+        let room = GatewayRoom(upstreams: driver.upstreams.count, hasFeedback: configuration.hasFeedback)
         let clients = configuration.clients
-        let strangers = Strangers(on: eventLoop)
-        listening.onWait = { strangers.placeIsWanted($0) }
-        let listener = try await Listener.bind(listening, on: eventLoop) { connection in
-            connection.tls.map { GatewayHandler(driver: driver, clients: clients, strangers: strangers, tls: $0) }
-        }
+        // The feedback service comes first. Old clients would otherwise be served by a driver that has not started,
+        // while its port is awaited.
         var feedback: Listener?
-        if let port = configuration.feedbackPort {
-            listening.port = port
-            listening.limits.connections = room.readers
+        if configuration.hasFeedback {
+            listening.port = configuration.feedbackPort ?? 0
+            listening.passed = configuration.passedFeedback
+            listening.limits.connections = min(listening.limits.connections, room.readers)
             let strangers = Strangers(on: eventLoop)
             listening.onWait = { strangers.placeIsWanted($0) }
-            do {
-                feedback = try await Listener.bind(listening, on: eventLoop) { connection in
-                    connection.tls.map {
-                        GatewayFeedbackHandler(driver: driver, clients: clients, strangers: strangers, tls: $0)
-                    }
+            feedback = try await Self.bind(listening, configuration.succession, on: eventLoop) { connection in
+                connection.tls.map {
+                    GatewayFeedbackHandler(driver: driver, clients: clients, strangers: strangers, tls: $0)
                 }
-            } catch {
-                await listener.stop(within: .seconds(1))
-                throw error
             }
         }
-        driver.start()
-        return Gateway(listener, feedback, driver, configuration.store)
+        listening.port = configuration.port
+        listening.passed = configuration.passed
+        listening.limits.connections = min(ServerLimits().connections, room.clients)
+        let strangers = Strangers(on: eventLoop)
+        listening.onWait = { strangers.placeIsWanted($0) }
+        do {
+            let listener = try await Self.bind(listening, configuration.succession, on: eventLoop) { connection in
+                connection.tls.map { GatewayHandler(driver: driver, clients: clients, strangers: strangers, tls: $0) }
+            }
+            driver.start()
+            return Gateway(listener, feedback, driver, configuration.store)
+        } catch {
+            await feedback?.stop(within: .seconds(1))
+            throw error
+        }
+    }
+
+    /// Binds an address as soon as no other process has it.
+    private static func bind(
+        _ configuration: Listener.Configuration,
+        _ succession: Succession?,
+        on eventLoop: any EventLoop,
+        accept: @escaping @Sendable (AcceptedConnection) throws -> (any ChannelHandler)?
+    ) async throws -> Listener {
+        guard let succession, configuration.passed == nil else {
+            return try await Listener.bind(configuration, on: eventLoop, accept: accept)
+        }
+        let address = Succession.Thing.address(host: configuration.host, port: configuration.port)
+        return try await succession.take(address, isTaken: Listener.isTaken) {
+            try await Listener.bind(configuration, on: eventLoop, accept: accept)
+        }
     }
 
     /// The counts so far.
@@ -203,44 +237,67 @@ package final class Gateway: Sendable {
     /// Writes the rest of the journal and of the list of rejections. It does not wait for a disk that accepts nothing.
     private func writeRest() async {
         let driver = self.driver
-        let promise = driver.eventLoop.makePromise(of: Void.self)
-        let deadline = driver.eventLoop.scheduleTask(in: Self.storeLimit) { promise.succeed() }
-        driver.eventLoop.execute { driver.writeRest { promise.succeed() } }
-        try? await promise.futureResult.get()
-        deadline.cancel()
+        await self.wait(within: Duration(Self.storeLimit)) { driver.writeRest(then: $0) }
     }
 
-    /// Refuses new connections, ends the open ones, and waits until every notification has its last answer.
+    /// Stops accepting, and ends the open connections within 5 s. Without a store, it then waits until every notification
+    /// has its last answer. With one, notifications that no upstream has stay there for the next start.
     ///
-    /// - Parameter limit: the time after which the connections are closed as they are.
+    /// Connections that come to a passed socket meanwhile wait for the next process.
+    ///
+    /// - Parameter limit: how long to wait for the clients, and then for answers, or for a store that hangs.
     /// - Returns: whether every notification has its answer or is in the store. With a store, this call also shuts the
     ///   upstreams down. Without one, shut them down afterwards.
     package func shutDown(within limit: Duration) async -> Bool {
+        let begin = ContinuousClock.now
         self.listener.close()
+        self.feedback?.close()
         let driver = self.driver
-        let promise = driver.eventLoop.makePromise(of: Bool.self)
-        let deadline = driver.eventLoop.scheduleTask(in: TimeAmount(limit)) { promise.succeed(false) }
-        driver.eventLoop.execute { driver.shutDown { promise.succeed(true) } }
-        // The promise never fails.
-        let isAnswered = (try? await promise.futureResult.get()) ?? false
-        deadline.cancel()
-        if !isAnswered { try? await driver.eventLoop.submit { driver.abandon() }.get() }
+        await self.wait(within: min(limit, Duration(GatewayBounds.ending))) { driver.shutDown(then: $0) }
+        // A handshake may take longer, and a client may say nothing.
         await self.listener.stop(within: .seconds(1))
         await self.feedback?.stop(within: .seconds(1))
-        if !isAnswered || self.store != nil {
-            // The upstreams end first. The gateway would still hear an answer that comes after the store is closed, but
-            // could not keep it.
-            for upstream in driver.upstreams { _ = await upstream.provider.shutDown(within: .seconds(1)) }
-        }
-        // The machine sends nothing after this, so no further side connection is made.
-        await driver.sides.shutDown(within: .seconds(1))
-        var isKept = isAnswered
-        if !isAnswered {
-            isKept = (try? await driver.eventLoop.submit { driver.giveUpUnanswered() }.get()) ?? false
-        }
+        let isSettled = await self.wait(within: limit - begin.duration(to: .now)) { driver.settle(then: $0) }
+        var isOver = isSettled && self.store == nil
+        if !isOver { try? await driver.eventLoop.submit { driver.abandon() }.get() }
+        // The upstreams end first. The gateway would still hear an answer that comes after the store is closed, but
+        // could not keep it. The machine sends nothing more, so no further side connection is made.
+        let left = min(limit, Duration(GatewayBounds.ending)) - begin.duration(to: .now)
+        await self.endUpstreams(within: max(left, Self.answerLimit), onlySides: isOver)
+        if !isOver { isOver = (try? await driver.eventLoop.submit { driver.giveUpUnanswered() }.get()) ?? false }
         await self.writeRest()
         try? await driver.eventLoop.submit { driver.finish() }.get()
         await self.closeStore()
-        return isKept
+        return isOver
+    }
+
+    /// Waits until the driver has called the closure that `body` passes to it.
+    ///
+    /// - Returns: false when `limit` passed first.
+    @discardableResult
+    private func wait(
+        within limit: Duration,
+        _ body: @escaping @Sendable (_ then: @escaping () -> Void) -> Void
+    ) async -> Bool {
+        let eventLoop = self.driver.eventLoop
+        let promise = eventLoop.makePromise(of: Bool.self)
+        let deadline = eventLoop.scheduleTask(in: max(TimeAmount(limit), .zero)) { promise.succeed(false) }
+        eventLoop.execute { body { promise.succeed(true) } }
+        defer { deadline.cancel() }
+        // The promise never fails.
+        return (try? await promise.futureResult.get()) ?? false
+    }
+
+    /// Shuts the upstreams down at the same time. Answers that come meanwhile are kept.
+    ///
+    /// - Parameter onlySides: whether the common connections stay, because nothing waits for their answers.
+    private func endUpstreams(within limit: Duration, onlySides: Bool) async {
+        let driver = self.driver
+        await withTaskGroup(of: Void.self) { group in
+            for upstream in onlySides ? [] : driver.upstreams {
+                group.addTask { _ = await upstream.provider.shutDown(within: limit) }
+            }
+            group.addTask { await driver.sides.shutDown(within: limit) }
+        }
     }
 }

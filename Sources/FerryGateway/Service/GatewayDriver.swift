@@ -27,7 +27,11 @@ final class GatewayDriver: @unchecked Sendable {
     private var opened: Set<Int> = []
     /// The number of connections that wait for such a claim.
     private var openings = 0
-    private var onIdle: [() -> Void] = []
+    /// The number of connections whose TLS handshake has not ended. The end waits for them, too: their clients were not
+    /// refused.
+    private var handshakes = 0
+    private var onClientsGone: (() -> Void)?
+    private var onSettled: (segment: UInt64?, body: () -> Void)?
     private var onWritten: (() -> Void)?
     private var stage = Stage.running
 
@@ -78,8 +82,9 @@ final class GatewayDriver: @unchecked Sendable {
 
     /// Whether a new connection is accepted. If not, its address is noted.
     func isOpen(for address: String) -> Bool {
+        guard !self.isFinished else { return false }
         let isOpen = self.machine.isOpen(now: .now)
-        // At the end the listener closes anyway, so the refusal is not reported.
+        // At the end the listener is closed anyway, so the refusal is not reported.
         if !isOpen, case .running = self.stage {
             self.refused(address, "There is no room for its notifications, or the store cannot be written.")
         }
@@ -113,13 +118,22 @@ final class GatewayDriver: @unchecked Sendable {
             case .fenced: self.refused(address, Self.isTaken)
             }
             body(answer != .fenced)
-            self.joinEnd()
+            self.lookAround()
         }
     }
 
-    /// Ends a connection that was opened after ``shutDown(then:)``.
-    private func joinEnd() {
-        if case .ending = self.stage { self.run { $0.shutDown(now: $1) } }
+    /// Notes that a TLS handshake begins.
+    func handshakeBegan() { self.handshakes += 1 }
+
+    /// Notes that a TLS handshake has ended, in whatever way.
+    func handshakeEnded() {
+        self.handshakes -= 1
+        self.lookAround()
+    }
+
+    /// Looks whether the last client has gone. While the gateway runs, nobody asks.
+    private func lookAround() {
+        if case .ending = self.stage { self.run { _, _ in } }
     }
 
     private func claim(_ claim: StoreClaim, then body: @escaping (StoreAnswer) -> Void) {
@@ -172,6 +186,8 @@ final class GatewayDriver: @unchecked Sendable {
     ) -> ConnectionID {
         let id = self.machine.connected(identity: identity, address: address, handshake: handshake, now: .now)
         self.handlers[id] = handler
+        // At the end, the machine has given the connection a deadline.
+        self.lookAround()
         return id
     }
 
@@ -217,7 +233,8 @@ final class GatewayDriver: @unchecked Sendable {
             self.commit()
         } afterwards: {
             self.schedule()
-            self.checkIdle()
+            self.checkClients()
+            self.checkSettled()
             self.checkWritten()
         }
     }
@@ -321,11 +338,35 @@ final class GatewayDriver: @unchecked Sendable {
 
     // MARK: The end
 
-    /// Ends all connections. Calls `body` when no connection is left, and every notification has its last answer.
+    /// Ends all connections. Calls `body` when no connection is left.
     func shutDown(then body: @escaping () -> Void) {
-        self.onIdle.append(body)
+        self.onClientsGone = body
         if case .running = self.stage { self.stage = .ending }
         self.run { $0.shutDown(now: $1) }
+    }
+
+    private func checkClients() {
+        guard let body = self.onClientsGone, self.handshakes == 0, self.openings == 0,
+            self.machine.connectionCount == 0
+        else { return }
+        self.onClientsGone = nil
+        body()
+    }
+
+    /// Calls `body` when the end need not wait for any notification. With a store, it has each one that was read, or is
+    /// another process's by now. Without one, each has its last answer, because nothing else is left of it.
+    func settle(then body: @escaping () -> Void) {
+        self.run { machine, now in
+            machine.sealJournal(now: now)
+            self.onSettled = (machine.lastSegment, body)
+        }
+    }
+
+    private func checkSettled() {
+        guard let (segment, body) = self.onSettled else { return }
+        guard segment.map({ self.machine.isStored(through: $0) }) ?? self.machine.isIdle else { return }
+        self.onSettled = nil
+        body()
     }
 
     /// Gives up the notifications that have no last answer and are not at an upstream. No further notification goes to
@@ -339,15 +380,5 @@ final class GatewayDriver: @unchecked Sendable {
         var isKept = false
         self.run { machine, _ in isKept = machine.giveUpUnanswered() }
         return isKept
-    }
-
-    private func checkIdle() {
-        guard !self.onIdle.isEmpty, self.openings == 0, self.machine.connectionCount == 0, self.machine.isIdle else {
-            return
-        }
-        self.loop.stopTimer()
-        let waiters = self.onIdle
-        self.onIdle = []
-        for body in waiters { body() }
     }
 }

@@ -39,6 +39,8 @@ final class GatewayHandler: ChannelDuplexHandler {
     /// Whether the channel asked to read while reading was stopped.
     private var wantsRead = false
     private var sampledAt: NIODeadline?
+    /// Whether the driver waits for the end of the handshake.
+    private var isAwaited = false
 
     /// The address of the client. It is kept, because the socket no longer knows it after a reset.
     private var peer: String?
@@ -57,6 +59,8 @@ final class GatewayHandler: ChannelDuplexHandler {
     func channelActive(context: ChannelHandlerContext) {
         self.peer = context.remoteAddress?.ipAddress
         guard self.driver.isOpen(for: self.address(context)) else { return context.close(promise: nil) }
+        self.isAwaited = true
+        self.driver.handshakeBegan()
         self.place.begin(.handshaking) { self.makeRoom() }
         context.fireChannelActive()
     }
@@ -82,11 +86,18 @@ final class GatewayHandler: ChannelDuplexHandler {
         switch event {
         case TLSUserEvent.handshakeCompleted:
             self.begin(context)
+            self.endHandshake()
         case ChannelEvent.inputClosed:
             self.end()
         default:
             context.fireUserInboundEventTriggered(event)
         }
+    }
+
+    private func endHandshake() {
+        guard self.isAwaited else { return }
+        self.isAwaited = false
+        self.driver.handshakeEnded()
     }
 
     private func begin(_ context: ChannelHandlerContext) {
@@ -154,6 +165,7 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     private func leave() {
         self.place.end()
+        self.endHandshake()
         switch self.state {
         case .handshaking, .closed: self.state = .closed
         // The end is handled after the store's answer.

@@ -1,6 +1,7 @@
 internal import FerryCore
 internal import FerryMachine
 internal import FerryOpenSSL
+internal import FerryServer
 
 extension GatewayMachine {
     /// Makes the machine of a configuration. With a store, it continues where the last process ended.
@@ -23,12 +24,24 @@ extension GatewayMachine {
             let list = configuration.list.map { _ in RejectionList(clients: names, isStored: false) }
             return GatewayMachine(dispatch, list: list, makeKey: hash.key)
         }
-        let opening = try await store.open()
+        let opening = try await Self.open(store, configuration.succession)
         do {
             return try await Self.make(configuration, upstreams: upstreams, store, opening)
         } catch {
             await store.close()
             throw error
+        }
+    }
+
+    /// Opens the store as soon as no other process has it.
+    private static func open(
+        _ store: any GatewayStore,
+        _ succession: Succession?
+    ) async throws(StoreError) -> StoreOpening {
+        guard let succession else { return try await store.open() }
+        let isTaken = { (error: StoreError) in error.isInUse }
+        return try await succession.take(.store, isTaken: isTaken) { () async throws(StoreError) -> StoreOpening in
+            try await store.open()
         }
     }
 

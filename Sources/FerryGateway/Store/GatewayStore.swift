@@ -138,6 +138,11 @@ package enum StoreAnswer: Hashable, Sendable {
 package struct StoreError: Error, Hashable, CustomStringConvertible {
     /// One sentence with the store and what to do.
     package let description: String
+    /// Whether another process has the store.
+    package let isInUse: Bool
 
-    package init(_ description: String) { self.description = description }
+    package init(_ description: String, isInUse: Bool = false) {
+        self.description = description
+        self.isInUse = isInUse
+    }
 }

@@ -71,7 +71,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
             ? " Restore it, or move \(self.path), \(self.path)-wal and \(self.markPath) away to begin anew: the notifications "
                 + "without an answer and the feedback rows in it are then lost, and copies of earlier notifications may arrive."
             : ""
-        return StoreError("\(sentence) \(error)\(advice)")
+        return StoreError("\(sentence) \(error)\(advice)", isInUse: error.kind == .locked)
     }
 
     private func openFile() throws(SQLiteError) -> (File, StoreOpening, last: UInt64) {

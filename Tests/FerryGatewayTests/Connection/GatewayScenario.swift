@@ -228,7 +228,8 @@ final class GatewayScenario {
     }
 
     func shutDown() {
-        for link in self.links.values { self.act(link) { $0.shutDown(now: $1, standing: $2, effects: &$3) } }
+        let end = self.now + GatewayBounds.ending
+        for link in self.links.values { self.act(link) { $0.shutDown(by: end, now: $1, standing: $2, effects: &$3) } }
     }
 
     func isReading(_ connection: UInt64) -> Bool {

@@ -291,7 +291,8 @@ final class GatewayWorld {
 
     /// Connects a program; returns nil if the gateway accepts no connections.
     func connect(_ path: Wire.Path, _ address: [UInt8], _ listener: @escaping (Wire.Word) -> Void) -> Wire? {
-        guard self.machine.isOpen(identity: 0, now: self.moment) else { return nil }
+        // At the end, the listener is closed.
+        guard !self.isEnding, self.machine.isOpen(identity: 0, now: self.moment) else { return nil }
         let id = self.machine.connected(
             identity: 0,
             address: address,
