@@ -252,9 +252,9 @@ let package = Package(
         .target(
             name: "FerryCommand",
             dependencies: [
-                "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryBench", "FerryBinary", "FerryCore", "FerryDemo",
-                "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL",
-                "FerryOptions", "FerryPlatform", "FerryTerminal", "FerryTesting",
+                "Ferry", "FerryAppStore", "FerryBench", "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor",
+                "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryPlatform", "FerryServer",
+                "FerryTerminal", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -508,14 +508,15 @@ let package = Package(
         .testTarget(
             name: "FerryCommandTests",
             dependencies: [
-                "FerryCLI", "FerryCommand", "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryBench",
-                "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor", "FerryGateway", "FerryHTTP2", "FerryOpenSSL",
-                "FerryOptions", "FerryTerminal", "FerryTesting",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "FerryCLI", "FerryCommand", "Ferry", "FerryAppStore", "FerryBench", "FerryBinary", "FerryCore",
+                "FerryDemo",
+                "FerryDoctor", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryServiceWorld", "FerryTerminal",
+                "FerryTesting",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),

@@ -48,9 +48,9 @@ import Testing
             "FerryTerminal", "FerryTesting",
         ],
         "FerryCommand": [
-            "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryBench", "FerryBinary", "FerryCore", "FerryDemo",
-            "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL",
-            "FerryOptions", "FerryTerminal", "FerryTesting",
+            "Ferry", "FerryAppStore", "FerryBench", "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor",
+            "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryServer", "FerryTerminal",
+            "FerryTesting",
         ],
         "FerryCLI": ["FerryCommand"],
     ]

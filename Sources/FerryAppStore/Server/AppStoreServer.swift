@@ -1,6 +1,7 @@
 internal import FerryHTTP1
 public import FerryOpenSSL
-internal import FerryServer
+package import FerryServer
+package import NIOCore
 public import ServiceLifecycle
 
 /// A listener for the posts of the App Store: HTTP/1.1 over TLS, or without TLS behind a proxy that has it.
@@ -28,6 +29,10 @@ public final class AppStoreServer: Service {
         public var connectionLimit = 16_384
         /// How many connections the process makes to others meanwhile. So many descriptors stay free for them.
         public var outgoingConnections = 0
+        /// A socket that listens already, in place of ``host`` and ``port``.
+        package var passed: PassedSocket?
+        /// How a start takes the address of a process that ends. If nil, the start fails while another process has it.
+        package var succession: Succession?
 
         /// Makes a configuration for this machine only: any free port of 127.0.0.1, the path `/`, no TLS.
         public init() {}
@@ -40,7 +45,11 @@ public final class AppStoreServer: Service {
     private let server: HTTPServer
 
     /// The port that is listened on.
-    public var port: Int { self.server.port }
+    public var port: Int { self.listener.port }
+    /// The address that is listened on.
+    package var host: String { self.listener.host }
+    /// The event loop of the listener: a watchdog follows it.
+    package var eventLoop: any EventLoop { self.listener.eventLoop }
 
     /// Starts listening. Requests are answered from now on.
     ///
@@ -51,19 +60,32 @@ public final class AppStoreServer: Service {
         var settings = Listener.Configuration()
         settings.host = configuration.host
         settings.port = configuration.port
+        settings.passed = configuration.passed
         let room = DescriptorLimit.current.connections(.max) - configuration.outgoingConnections
         settings.limits.connections = max(1, min(configuration.connectionLimit, room))
         // When the queue is full, Linux drops the packets that open a connection, and they come again after a second.
         settings.limits.queue = Self.queueLimit
         settings.tls = try configuration.identity.map { try TLSContext(server: .init(identity: $0)) }
         let path = configuration.path
-        let limits = HTTPServer.Limits(body: receiver.bodyLimit)
-        let server = try await HTTPServer.start(settings, limits: limits) { request, received in
-            guard request.path == path else { return .init(status: receiver.misdirected(404)) }
-            let post = AppStoreRequest(method: request.method, body: request.body, received: received)
-            return .init(status: await receiver.answer(to: post))
+        let waiting = WaitingConnections()
+        settings.onWait = { if $0 { waiting.closeLongest() } }
+        let accept: @Sendable (AcceptedConnection) -> (any ChannelHandler)? = { _ in
+            HTTPServerHandler(bodyLimit: receiver.bodyLimit, waiting: waiting) { request, received in
+                guard request.path == path else { return .init(status: receiver.misdirected(404)) }
+                let post = AppStoreRequest(method: request.method, body: request.body, received: received)
+                return .init(status: await receiver.answer(to: post))
+            }
         }
-        return AppStoreServer(receiver, server)
+        guard let succession = configuration.succession, settings.passed == nil else {
+            return AppStoreServer(receiver, try await Listener.bind(settings, on: nil, accept: accept))
+        }
+        let address = Succession.Thing.address(host: settings.host, port: settings.port)
+        return AppStoreServer(
+            receiver,
+            try await succession.take(address, isTaken: Listener.isTaken) {
+                try await Listener.bind(settings, on: nil, accept: accept)
+            }
+        )
     }
 
     private init(_ receiver: AppStoreReceiver, _ server: HTTPServer) {
@@ -80,13 +102,14 @@ public final class AppStoreServer: Service {
         await self.stop(within: .seconds(5))
     }
 
-    /// Refuses what comes with 503, finishes what is being answered, and closes.
+    /// Stops accepting, answers the requests that have begun, and closes. Connections that come to a passed socket meanwhile
+    /// wait for the next process.
     public func stop(within limit: Duration) async {
         // A cancelled task must stop in order, too.
         await Task {
             let end = ContinuousClock.now + limit
-            await self.receiver.shutDown(within: limit)
-            await self.server.quiesce(within: max(end - .now, .zero))
+            await self.listener.quiesce(within: limit)
+            await self.receiver.shutDown(within: max(end - .now, .zero))
         }.value
     }
 }

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import FerryAppStore
 internal import FerryCore
 internal import FerryOpenSSL
+internal import FerryServer
 internal import FerryTerminal
 
 /// The command `ferry appstore serve`.
@@ -10,7 +11,8 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         commandName: "serve",
         abstract: "Receives notifications at the URL that App Store Connect has.",
         discussion: """
-            Prints the port as one JSON line as soon as it listens, and runs until SIGINT, SIGTERM or SIGHUP.
+            Prints the port as one JSON line as soon as it listens, and runs until SIGINT, SIGTERM or SIGHUP. Under systemd, \
+            it takes the socket 'receiver' in place of --host and --listen.
 
             With --store, a notification is answered with 200 when it is on disk, and delivered later, at least once, one \
             customer's in their order. Without it, the one --forward URL must answer within 3 s; otherwise Apple comes \
@@ -137,6 +139,7 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
     }
 
     private func receive() async throws {
+        let service = try ServiceManager(sockets: ["receiver"])
         let verifier = try self.options.verifier()
         try self.learn(verifier)
         let destinations = try self.destinations()
@@ -147,17 +150,18 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         server.path = self.path
         server.identity = try self.identity.identity()
         server.outgoingConnections = self.outgoingConnections
-        let watching = CertificateWatch.start(self.certificates(server.identity)) { MessageWriter.shared.write($0) }
-        defer { watching.cancel() }
+        server.passed = try service.socket("receiver")
+        server.succession = service.succession
         guard let path = self.store else {
             let receiver = AppStoreReceiver(verifier, handOver: .handler(destinations[0].handler)) { messages.say($0) }
-            return try await self.serve(receiver, server, messages, beforeEnd: {}, end: {})
+            return try await self.serve(receiver, server, messages, service, beforeEnd: {}, end: {})
         }
         guard ControlClient.fits(store: path) else {
             throw CommandFailure.usage("The path of --store is too long for the socket beside it: move the store.")
         }
         let store = AppStoreStore(path: path, destinations: destinations) { messages.say($0) }
-        try await self.open(store)
+        let warning = try await self.open(store, service.succession)
+        if let warning { MessageWriter.shared.write("ferry: warning: \(warning)") }
         let control: ControlServer
         do {
             control = try await ControlServer.start(store: path, StoreDesk(store, verifier: verifier))
@@ -167,7 +171,7 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         let receiver = AppStoreReceiver(verifier, handOver: .store(store)) { messages.say($0) }
         let delivering = Task { await store.run() }
         defer { delivering.cancel() }
-        try await self.serve(receiver, server, messages) {
+        try await self.serve(receiver, server, messages, service) {
             store.stopDelivering()
         } end: {
             await store.end(within: Self.endLimit)
@@ -195,37 +199,17 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         }
     }
 
-    /// How long the start waits for a command that has the store.
-    private static let openLimit: Duration = .seconds(10)
-
-    private func open(_ store: AppStoreStore) async throws {
-        let end = ContinuousClock.now + Self.openLimit
-        var isTold = false
-        while true {
-            do throws(AppStoreStoreError) {
-                if let warning = try await store.open() {
-                    MessageWriter.shared.write(
-                        .warning(ServerLogEvent.storeWarning, "\(warning)", [.reason: .text("\(warning)")])
-                    )
-                }
-                return
-            } catch {
-                guard error.code == .locked, ContinuousClock.now < end else {
-                    throw CommandFailure.usage(error.description)
-                }
-                if !isTold {
-                    MessageWriter.shared.write(
-                        LogMessage(
-                            AppStoreLogEvent.waitsForStore,
-                            .notice,
-                            "another process has the store; waiting 10 s for its end",
-                            [.seconds: .number(10)]
-                        )
-                    )
-                }
-                isTold = true
+    /// Opens the store as soon as no other process has it: a receiver that ends, or a command.
+    ///
+    /// - Returns: a warning, if the store has one.
+    private func open(_ store: AppStoreStore, _ succession: Succession) async throws(CommandFailure) -> String? {
+        do throws(AppStoreStoreError) {
+            let isTaken = { (error: AppStoreStoreError) in error.code == .locked }
+            return try await succession.take(.store, isTaken: isTaken) {
+                () async throws(AppStoreStoreError) -> String? in try await store.open()
             }
-            try await Task.sleep(for: .milliseconds(200))
+        } catch {
+            throw .usage(error.description)
         }
     }
 
@@ -236,6 +220,7 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         _ receiver: AppStoreReceiver,
         _ configuration: AppStoreServer.Configuration,
         _ messages: AppStoreMessages,
+        _ service: ServiceManager,
         beforeEnd: () -> Void,
         end: () async -> Void
     ) async throws {
@@ -248,7 +233,10 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
             )
         }
         let name = self.plain ? "http" : "https"
-        try await Signals.wait { try Console.print("{\"\(name)\":\(server.port)}") }
+        let status = "Takes posts on \(Endpoint.text(server.host, server.port))."
+        try await service.waitForEnd(status, on: server.eventLoop) {
+            try Console.print("{\"\(name)\":\(server.port)}")
+        }
         beforeEnd()
         await server.stop(within: .seconds(5))
         await end()

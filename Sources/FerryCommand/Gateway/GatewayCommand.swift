@@ -5,6 +5,7 @@ internal import FerryForwarding
 internal import FerryGateway
 internal import FerryOpenSSL
 internal import FerryPlatform
+internal import FerryServer
 internal import FerryTerminal
 
 /// The command `ferry gateway`.
@@ -15,7 +16,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         discussion: """
             Old clients connect as they did to Apple's gateway. Prints the bound ports as one JSON line as soon as it \
             listens, and runs until SIGINT, SIGTERM or SIGHUP. With a 'store', nothing that was \
-            read is lost when the process is killed.
+            read is lost when the process is killed. Under systemd, it takes the sockets 'binary' and 'feedback'.
 
             A configuration:
               {"listen": {"port": 2195, "feedbackPort": 2196, "cert": "server.pem", "key": "server-key.pem"},
@@ -40,10 +41,8 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
     @Flag(help: "Check the configuration and the credentials, and exit.")
     var check = false
 
-    @OptionGroup(title: "Messages")
-    var log: LogOptions
-
-    /// How long a shutdown may take: ten seconds of quiet, and what APNs has not answered.
+    /// How long a shutdown may take without a store: the clients' end, and what APNs has not answered. With one, a store
+    /// that hangs may take as long.
     private static let shutdownLimit: Duration = .seconds(30)
 
     /// The longest configuration in bytes.
@@ -75,6 +74,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             await MessageWriter.shared.flush(within: .seconds(1))
             return try Console.print("\(self.config): good")
         }
+        let service = try ServiceManager(sockets: ["binary", "feedback"])
         try FileDescriptorLimit.require(sockets: GatewayRoom.needed(upstreams: upstreams.count))
         let names = plan.gateway.identities.map(\.name)
         let messages = GatewayMessages(
@@ -86,6 +86,9 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             isLegacy: plan.gateway.tlsProfile == .legacy
         )
         var configuration = plan.gateway
+        configuration.succession = service.succession
+        configuration.passed = try Self.socket("binary", service, for: configuration)
+        configuration.passedFeedback = try Self.socket("feedback", service, for: configuration)
         configuration.list = try plan.rejections.map {
             try Self.list($0, survivesPowerLoss: plan.store?.fsync ?? false)
         }
@@ -99,11 +102,10 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         messages.sayStart(try await gateway.counts)
         let ports = [("binary", gateway.port), ("feedback", gateway.feedbackPort)]
             .compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
-        let watching = CertificateWatch.start(plan.certificates) { MessageWriter.shared.write($0) }
-        let line = GatewayProgress.show(gateway)
-        try await Signals.wait { try Console.print("{\(ports.joined(separator: ","))}") }
-        watching.cancel()
-        await line?.end()
+        let status = "Takes clients on \(Endpoint.text(gateway.host, gateway.port))."
+        try await service.waitForEnd(status, on: gateway.eventLoop) {
+            try Console.print("{\(ports.joined(separator: ","))}")
+        }
         messages.sayStop(try await gateway.counts, within: Self.shutdownLimit)
         let isKept = await gateway.shutDown(within: Self.shutdownLimit)
         let counts = try await gateway.counts
@@ -119,6 +121,23 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         } catch {
             throw .usage("'rejections': \(path) cannot be written: \(error)")
         }
+    }
+
+    /// Returns a passed socket.
+    ///
+    /// - Throws: ``CommandFailure`` also when the world could send through it.
+    private static func socket(
+        _ name: String,
+        _ service: ServiceManager,
+        for configuration: Gateway.Configuration
+    ) throws(CommandFailure) -> PassedSocket? {
+        guard let socket = try service.socket(name) else { return nil }
+        guard !configuration.clients.takesAnyone || socket.isLocal else {
+            throw .usage(
+                "a client that may be 'anyone' needs a socket '\(name)' that listens on 127.0.0.1, or the world could send"
+            )
+        }
+        return socket
     }
 
     private func upstream(_ configuration: HTTP2Configuration, _ name: String) throws -> GatewayUpstream {

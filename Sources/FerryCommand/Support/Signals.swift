@@ -44,10 +44,10 @@ final class Signals: @unchecked Sendable {
     }
 
     /// Calls `announce`, which tells other processes that they may send a signal, then waits for the first signal.
-    static func wait(_ announce: () throws -> Void) async rethrows {
+    static func wait(_ announce: () async throws -> Void) async rethrows {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         let signals = Signals { _ in continuation.finish() }
-        try announce()
+        try await announce()
         for await _ in stream {}
         withExtendedLifetime(signals) {}
     }

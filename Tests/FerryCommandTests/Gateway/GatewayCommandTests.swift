@@ -277,7 +277,9 @@ import Testing
                 try await eventually { try program.messages.contains("ferry: upstreams.apns: connection failed: ") }
             )
             program.terminate()
-            #expect(try await eventually { try program.messages.contains("ferry: stops in 30 s at most") })
+            #expect(
+                try await eventually { try program.messages.contains("ferry: stops as soon as each client pauses") }
+            )
             let messages = try program.messages
             #expect(messages.contains("; 3 wait for an answer of APNs"), "\(messages)")
             let output = try await program.output()

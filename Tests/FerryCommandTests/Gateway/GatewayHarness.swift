@@ -57,13 +57,34 @@ struct GatewayHarness: Sendable {
     func start(
         port: Int = 1,
         _ changes: [String: String?] = [:],
+        input: FileHandle = .nullDevice,
         shell: String? = nil
     ) async throws -> (FerryProgram, Int) {
+        let program = try self.begin(port: port, changes, input: input, shell: shell)
+        return (program, try await self.port(of: program))
+    }
+
+    /// Starts a gateway, and does not wait for it.
+    func begin(
+        port: Int = 1,
+        _ changes: [String: String?] = [:],
+        input: FileHandle = .nullDevice,
+        shell: String? = nil
+    ) throws -> FerryProgram {
         let configuration = try self.configuration(port: port, changes)
-        let program = try FerryProgram(["gateway", "--config", configuration], in: self.directory, shell: shell)
+        return try FerryProgram(
+            ["gateway", "--config", configuration],
+            in: self.directory,
+            input: input,
+            shell: shell
+        )
+    }
+
+    /// Waits until a gateway listens, and returns its port.
+    func port(of program: FerryProgram) async throws -> Int {
         #expect(try await eventually { try program.result.hasSuffix("}\n") })
         let ports = try JSONSerialization.jsonObject(with: Data(program.result.utf8)) as? [String: Int]
-        return (program, try #require(ports?["binary"]))
+        return try #require(ports?["binary"])
     }
 
     /// Sends lines to a gateway as an old client. Silence counts as acceptance.

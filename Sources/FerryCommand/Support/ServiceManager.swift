@@ -1,0 +1,91 @@
+internal import FerryPlatform
+internal import FerryServer
+internal import FerryTerminal
+internal import NIOCore
+
+/// The service manager that started this program, such as systemd. Without one, nothing here does anything.
+struct ServiceManager {
+    private let environment: ServiceEnvironment
+    private let notifier: ServiceNotifier?
+    private let say: @Sendable (String) -> Void
+
+    /// - Parameters:
+    ///   - names: the sockets that this program takes.
+    ///   - say: receives messages for people.
+    /// - Throws: ``CommandFailure`` when the environment is malformed, or has a socket with another name.
+    init(
+        sockets names: [String],
+        variables: [String: String] = ProcessInfo.processInfo.environment,
+        say: @escaping @Sendable (String) -> Void = { MessageWriter.shared.write($0) }
+    ) throws(CommandFailure) {
+        let environment = try Self.checked { () throws(ServiceFault) in
+            try ServiceEnvironment(variables, process: getpid(), names: names)
+        }
+        self.environment = environment
+        self.notifier = try Self.checked { () throws(ServiceFault) -> ServiceNotifier? in
+            guard let socket = environment.notifySocket else { return nil }
+            return try ServiceNotifier(to: socket)
+        }
+        self.say = say
+    }
+
+    private static func checked<Result>(_ body: () throws(ServiceFault) -> Result) throws(CommandFailure) -> Result {
+        do throws(ServiceFault) {
+            return try body()
+        } catch {
+            throw .usage(error.description)
+        }
+    }
+
+    /// Returns the passed socket with this name; nil if the program has to bind an address.
+    func socket(_ name: String) throws(CommandFailure) -> PassedSocket? {
+        guard let descriptor = self.environment.sockets[name] else { return nil }
+        let socket = try Self.checked { () throws(ServiceFault) in try PassedSocket(descriptor, name: name) }
+        let place = socket.port.map { Endpoint.text(socket.host, $0) } ?? socket.host
+        self.say("ferry: the service manager passes the socket '\(name)', which listens on \(place)")
+        return socket
+    }
+
+    /// The take-over from a predecessor that ends.
+    var succession: Succession {
+        let (say, notifier) = (self.say, self.notifier)
+        return Succession { thing in
+            let words =
+                switch thing {
+                case .store: "another process has the store"
+                case .address(let host, let port): "another process listens on \(Endpoint.text(host, port))"
+                }
+            say("ferry: \(words); waits \(SuccessionWait.limit.components.seconds) s for its end")
+            notifier?.send(.status("Waits for its predecessor: \(words)."))
+        }
+    }
+
+    /// Says that the program does its work, and waits for a signal that ends it. Meanwhile the manager watches an event
+    /// loop, if it wants to.
+    ///
+    /// - Parameters:
+    ///   - status: one sentence, which the manager shows.
+    ///   - announce: tells other processes that the program listens.
+    func waitForEnd(
+        _ status: String,
+        on eventLoop: any EventLoop,
+        announce: () throws -> Void
+    ) async throws {
+        var watchdog: Watchdog?
+        // The manager may send a signal as soon as it hears that the program is ready.
+        try await Signals.wait {
+            try announce()
+            watchdog = await self.ready(status, on: eventLoop)
+        }
+        watchdog?.stop()
+        _ = await self.notifier?.deliver(.stopping(status: "Ends."))
+    }
+
+    private func ready(_ status: String, on eventLoop: any EventLoop) async -> Watchdog? {
+        guard let notifier else { return nil }
+        if let reason = await notifier.deliver(.ready(status: status)) {
+            self.say("ferry: warning: the service manager does not take notices (NOTIFY_SOCKET): \(reason)")
+        }
+        return self.environment.watchdog.map { Watchdog(of: eventLoop, limit: $0, notifier) }
+    }
+}
