@@ -147,9 +147,19 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "FerryAdmin",
+            dependencies: [
+                "FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryPlatform", "FerryServer",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
             name: "FerryGateway",
             dependencies: [
-                "FerryCore", "FerryBinary", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerrySQLite",
+                "FerryAdmin", "FerryCore", "FerryBinary", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerrySQLite",
                 "FerryPlatform",
                 .product(name: "BasicContainers", package: "swift-collections"),
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -252,9 +262,10 @@ let package = Package(
         .target(
             name: "FerryCommand",
             dependencies: [
-                "Ferry", "FerryAppStore", "FerryBench", "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor",
-                "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryPlatform", "FerryServer",
-                "FerryTerminal", "FerryTesting",
+                "Ferry", "FerryAdmin", "FerryAppStore", "FerryAppStoreTesting", "FerryBench", "FerryBinary",
+                "FerryCore", "FerryDemo",
+                "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL",
+                "FerryOptions", "FerryPlatform", "FerryServer", "FerryTerminal", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -333,6 +344,7 @@ let package = Package(
             path: "Tests/Worlds/Binary",
             swiftSettings: settings
         ),
+        .target(name: "FerryServiceWorld", path: "Tests/Worlds/Service", swiftSettings: settings),
         .target(
             name: "FerryHTTP2World",
             dependencies: [
@@ -341,7 +353,6 @@ let package = Package(
             path: "Tests/Worlds/HTTP2",
             swiftSettings: settings
         ),
-        .target(name: "FerryServiceWorld", path: "Tests/Worlds/Service", swiftSettings: settings),
 
         .target(
             name: "FerryHTTP1TestSupport",
@@ -425,7 +436,7 @@ let package = Package(
         .testTarget(
             name: "FerryServerTests",
             dependencies: [
-                "FerryServer", "FerryServiceWorld", "FerryOpenSSL",
+                "FerryServiceWorld", "FerryServer", "FerryOpenSSL",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -434,15 +445,25 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "FerryAdminTests",
+            dependencies: [
+                "FerryAdmin", "FerryCore", "FerryPlatform",
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "FerryGatewayTests",
             dependencies: [
+                "FerryAdmin", "FerryHTTP1", "FerryServiceWorld",
                 "FerryGateway", "Ferry", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerrySQLite",
-                "FerryServer", "FerryServiceWorld", "FerryTesting",
+                "FerryServer", "FerryTesting",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings
@@ -508,15 +529,15 @@ let package = Package(
         .testTarget(
             name: "FerryCommandTests",
             dependencies: [
-                "FerryCLI", "FerryCommand", "Ferry", "FerryAppStore", "FerryBench", "FerryBinary", "FerryCore",
-                "FerryDemo",
-                "FerryDoctor", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryServiceWorld", "FerryTerminal",
-                "FerryTesting",
+                "FerryCLI", "FerryCommand", "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryBench",
+                "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor", "FerryGateway", "FerryHTTP2", "FerryOpenSSL",
+                "FerryServiceWorld", "FerryOptions", "FerryTerminal", "FerryTesting",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOTLS", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),

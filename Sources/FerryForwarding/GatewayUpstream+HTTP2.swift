@@ -27,8 +27,10 @@ extension GatewayUpstream {
         configuration.options.circuitBreaker = nil
         let outcomes = UpstreamOutcomes()
         configuration.outcomes = .sink(outcomes)
+        let watch = UpstreamWatch()
+        configuration.observer = watch
         let provider = try HTTP2Provider(configuration)
-        return GatewayUpstream(provider, outcomes: outcomes) { [configuration] ended in
+        return GatewayUpstream(provider, outcomes: outcomes, watch: watch) { [configuration] ended in
             let outcomes = UpstreamOutcomes()
             var side = configuration
             side.outcomes = .sink(outcomes)

@@ -25,7 +25,10 @@ import Testing
         "FerryServer": ["FerryCore", "FerryOpenSSL"],
         "FerrySQLite": ["CFerrySQLite"],
         "FerryHTTP1": ["FerryCore", "FerryOpenSSL", "FerryServer"],
-        "FerryGateway": ["FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerrySQLite"],
+        "FerryAdmin": ["FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryServer"],
+        "FerryGateway": [
+            "FerryAdmin", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerrySQLite",
+        ],
         "Ferry": ["FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL"],
         "FerryOptions": ["FerryBinary", "FerryCore", "FerryHTTP2"],
         "FerryC": ["CFerry", "Ferry", "FerryBinary", "FerryCore", "FerryOpenSSL", "FerryOptions"],
@@ -48,9 +51,10 @@ import Testing
             "FerryTerminal", "FerryTesting",
         ],
         "FerryCommand": [
-            "Ferry", "FerryAppStore", "FerryBench", "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor",
-            "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryOpenSSL", "FerryServer", "FerryTerminal",
-            "FerryTesting",
+            "Ferry", "FerryAdmin", "FerryAppStore", "FerryAppStoreTesting", "FerryBench", "FerryBinary", "FerryCore",
+            "FerryDemo",
+            "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL",
+            "FerryOptions", "FerryServer", "FerryTerminal", "FerryTesting",
         ],
         "FerryCLI": ["FerryCommand"],
     ]

@@ -45,11 +45,11 @@ public final class AppStoreServer: Service {
     private let server: HTTPServer
 
     /// The port that is listened on.
-    public var port: Int { self.listener.port }
+    public var port: Int { self.server.port }
     /// The address that is listened on.
-    package var host: String { self.listener.host }
+    package var host: String { self.server.host }
     /// The event loop of the listener: a watchdog follows it.
-    package var eventLoop: any EventLoop { self.listener.eventLoop }
+    package var eventLoop: any EventLoop { self.server.eventLoop }
 
     /// Starts listening. Requests are answered from now on.
     ///
@@ -67,25 +67,19 @@ public final class AppStoreServer: Service {
         settings.limits.queue = Self.queueLimit
         settings.tls = try configuration.identity.map { try TLSContext(server: .init(identity: $0)) }
         let path = configuration.path
-        let waiting = WaitingConnections()
-        settings.onWait = { if $0 { waiting.closeLongest() } }
-        let accept: @Sendable (AcceptedConnection) -> (any ChannelHandler)? = { _ in
-            HTTPServerHandler(bodyLimit: receiver.bodyLimit, waiting: waiting) { request, received in
+        let (listening, limits) = (settings, HTTPServer.Limits(body: receiver.bodyLimit))
+        let start: @Sendable () async throws -> HTTPServer = {
+            try await HTTPServer.start(listening, limits: limits) { request, received in
                 guard request.path == path else { return .init(status: receiver.misdirected(404)) }
                 let post = AppStoreRequest(method: request.method, body: request.body, received: received)
                 return .init(status: await receiver.answer(to: post))
             }
         }
-        guard let succession = configuration.succession, settings.passed == nil else {
-            return AppStoreServer(receiver, try await Listener.bind(settings, on: nil, accept: accept))
+        guard let succession = configuration.succession, listening.passed == nil else {
+            return AppStoreServer(receiver, try await start())
         }
-        let address = Succession.Thing.address(host: settings.host, port: settings.port)
-        return AppStoreServer(
-            receiver,
-            try await succession.take(address, isTaken: Listener.isTaken) {
-                try await Listener.bind(settings, on: nil, accept: accept)
-            }
-        )
+        let address = Succession.Thing.address(host: listening.host, port: listening.port)
+        return AppStoreServer(receiver, try await succession.take(address, isTaken: Listener.isTaken, start))
     }
 
     private init(_ receiver: AppStoreReceiver, _ server: HTTPServer) {
@@ -108,7 +102,7 @@ public final class AppStoreServer: Service {
         // A cancelled task must stop in order, too.
         await Task {
             let end = ContinuousClock.now + limit
-            await self.listener.quiesce(within: limit)
+            await self.server.quiesce(within: limit)
             await self.receiver.shutDown(within: max(end - .now, .zero))
         }.value
     }

@@ -3,6 +3,5 @@ enum AppStoreLogEvent: String, CaseIterable {
     case refused, postponed
     case notDelivered, setAside, notNoted
     case linesHidden
-    case waitsForStore
     case stopped
 }

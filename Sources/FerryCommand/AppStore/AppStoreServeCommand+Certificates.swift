@@ -6,9 +6,8 @@ extension AppStoreServeCommand {
     ///
     /// - Parameter identity: nil behind a proxy that has the certificate.
     func certificates(_ identity: TLSIdentity?) -> [CertificateEnds.Entry] {
-        let own = (
-            option: self.identity.cert == nil ? "--p12" : "--cert", path: self.identity.cert ?? self.identity.p12
-        )
+        let cert = self.identity.text("cert")
+        let own = (option: cert == nil ? "--p12" : "--cert", path: cert ?? self.identity.text("p12"))
         let authorities = self.forwardCA.flatMap { path -> CertificateChain? in
             // A pipe was read already. A file that cannot be read fails the start with a sentence of its own.
             let file = OptionFile("--forward-ca", path)

@@ -150,6 +150,8 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         server.path = self.path
         server.identity = try self.identity.identity()
         server.outgoingConnections = self.outgoingConnections
+        let watching = CertificateWatch.start(self.certificates(server.identity)) { MessageWriter.shared.write($0) }
+        defer { watching.cancel() }
         server.passed = try service.socket("receiver")
         server.succession = service.succession
         guard let path = self.store else {
@@ -161,7 +163,11 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         }
         let store = AppStoreStore(path: path, destinations: destinations) { messages.say($0) }
         let warning = try await self.open(store, service.succession)
-        if let warning { MessageWriter.shared.write("ferry: warning: \(warning)") }
+        if let warning {
+            MessageWriter.shared.write(
+                .warning(ServerLogEvent.storeWarning, "\(warning)", [.reason: .text("\(warning)")])
+            )
+        }
         let control: ControlServer
         do {
             control = try await ControlServer.start(store: path, StoreDesk(store, verifier: verifier))

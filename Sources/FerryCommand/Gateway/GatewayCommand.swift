@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryForwarding
 internal import FerryGateway
 internal import FerryOpenSSL
+internal import FerryOptions
 internal import FerryPlatform
 internal import FerryServer
 internal import FerryTerminal
@@ -22,24 +23,30 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
               {"listen": {"port": 2195, "feedbackPort": 2196, "cert": "server.pem", "key": "server-key.pem"},
                "upstreams": {"apns": {"p8": "AuthKey_ABCDE12345.p8", "keyID": "ABCDE12345", "teamID": "FGHIJ67890"}},
                "clients": [{"name": "shop", "cert": "push.pem", "topics": ["com.example.shop"]}],
-               "rejections": "rejections.jsonl", "store": {"path": "gateway.db"}}
+               "rejections": "rejections.jsonl", "store": {"path": "gateway.db"}, "admin": {"port": 2199}}
 
             Other members are 'host', 'clientCA' and 'legacyTLS' in 'listen'; 'to', 'ca', 'sandbox', 'cert', 'key', \
             'pingInterval' and 'idleCheck' in an upstream; 'fingerprints', 'userID', 'anyone', 'upstream', 'mode', \
-            'resends' and 'repeatsUnknown' in a client; 'fsync' in 'store'; and 'repeatsUnknown'. \
+            'resends' and 'repeatsUnknown' in a client; 'fsync' in 'store'; 'socket', 'host', 'tokenFile', 'cert' and 'key' \
+            in 'admin'; and 'repeatsUnknown'. \
             Docs/commands/gateway.md says what each means.
 
             Examples:
               ferry gateway --config gateway.json
               ferry gateway --config gateway.json --check
-            """
+              ferry gateway status --config gateway.json
+            """,
+        subcommands: [GatewayStatusCommand.self, GatewayTopCommand.self]
     )
 
     @Option(help: ArgumentHelp("The configuration, a JSON object. Its paths are relative to it.", valueName: "file"))
-    var config: String
+    var config: String?
 
     @Flag(help: "Check the configuration and the credentials, and exit.")
     var check = false
+
+    @OptionGroup(title: "Messages")
+    var log: LogOptions
 
     /// How long a shutdown may take without a store: the clients' end, and what APNs has not answered. With one, a store
     /// that hangs may take as long.
@@ -57,11 +64,15 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
     }
 
     private func serve() async throws {
-        let plan = try self.plan()
+        guard let config else {
+            throw CommandFailure.usage("Missing expected argument '--config <file>'")
+        }
+        let plan = try Self.plan(of: config)
         for key in plan.keys { key.warnIfOpen(holding: "a private key") { MessageWriter.shared.write($0) } }
+        let notes = GatewayAdminService.Notes()
         let upstreams = try zip(plan.upstreamNames, plan.upstreams).map { name, upstream in
             var upstream = upstream
-            upstream.logger = UpstreamLog.logger(name)
+            upstream.logger = UpstreamLog.logger(name, write: notes.write)
             return try self.upstream(upstream, name)
         }
         if self.check {
@@ -72,7 +83,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             if let path = plan.rejections { try GatewayOutput.check("'rejections'", path) }
             if let store = plan.store { try GatewayOutput.check("'store.path'", store.path) }
             await MessageWriter.shared.flush(within: .seconds(1))
-            return try Console.print("\(self.config): good")
+            return try Console.print("\(config): good")
         }
         let service = try ServiceManager(sockets: ["binary", "feedback"])
         try FileDescriptorLimit.require(sockets: GatewayRoom.needed(upstreams: upstreams.count))
@@ -83,7 +94,8 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             upstreams: plan.upstreamNames,
             list: plan.rejections,
             isStored: plan.store != nil,
-            isLegacy: plan.gateway.tlsProfile == .legacy
+            isLegacy: plan.gateway.tlsProfile == .legacy,
+            write: notes.write
         )
         var configuration = plan.gateway
         configuration.succession = service.succession
@@ -100,13 +112,26 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         }
         let gateway = try await self.start(configuration, upstreams)
         messages.sayStart(try await gateway.counts)
-        let ports = [("binary", gateway.port), ("feedback", gateway.feedbackPort)]
+        let admin: GatewayAdminService?
+        do {
+            admin = try await GatewayAdminService.start(plan, gateway, upstreams, notes)
+        } catch {
+            _ = await gateway.shutDown(within: .zero)
+            for upstream in upstreams { _ = await upstream.provider.shutDown(within: .zero) }
+            throw error
+        }
+        let ports = [("binary", gateway.port), ("feedback", gateway.feedbackPort), ("admin", admin?.port)]
             .compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
+        let watching = CertificateWatch.start(plan.certificates) { MessageWriter.shared.write($0) }
+        let line = GatewayProgress.show(gateway)
         let status = "Takes clients on \(Endpoint.text(gateway.host, gateway.port))."
         try await service.waitForEnd(status, on: gateway.eventLoop) {
             try Console.print("{\(ports.joined(separator: ","))}")
         }
+        watching.cancel()
+        await line?.end()
         messages.sayStop(try await gateway.counts, within: Self.shutdownLimit)
+        await admin?.stop()
         let isKept = await gateway.shutDown(within: Self.shutdownLimit)
         let counts = try await gateway.counts
         for upstream in upstreams { _ = await upstream.provider.shutDown(within: .seconds(1)) }
@@ -151,21 +176,22 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         }
     }
 
-    private func plan() throws -> GatewayPlan {
+    /// Reads the configuration.
+    static func plan(of config: String) throws -> GatewayPlan {
         let bytes: [UInt8]
         do {
-            bytes = try FileDescriptor.contents(of: self.config, limit: Self.longest)
+            bytes = try FileDescriptor.contents(of: config, limit: self.longest)
         } catch {
             throw CommandFailure.usage(
-                "The configuration \(self.config) cannot be read: \(FileFailure(reason: error.reason))"
+                "The configuration \(config) cannot be read: \(FileFailure(reason: error.reason))"
             )
         }
-        guard bytes.count <= Self.longest else {
-            throw CommandFailure.usage("\(self.config) has more than 1 MiB, too much for a configuration.")
+        guard bytes.count <= self.longest else {
+            throw CommandFailure.usage("\(config) has more than 1 MiB, too much for a configuration.")
         }
         if let fault = bytes.withUnsafeBufferPointer({ JSONScanner.faultInObject($0) }) {
             let line = bytes.prefix(fault.offset).count { $0 == UInt8(ascii: "\n") } + 1
-            throw CommandFailure.usage("\(self.config):\(line): \(fault)")
+            throw CommandFailure.usage("\(config):\(line): \(fault)")
         }
         let file: GatewayFile
         do throws(OptionFault) {
@@ -173,8 +199,8 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         } catch {
             throw CommandFailure.usage(error.sentence)
         }
-        let plan = try GatewayPlan(file, directory: URL(filePath: self.config).deletingLastPathComponent())
-        try plan.requireOwnFiles(beside: self.config)
+        let plan = try GatewayPlan(file, directory: URL(filePath: config).deletingLastPathComponent())
+        try plan.requireOwnFiles(beside: config)
         return plan
     }
 

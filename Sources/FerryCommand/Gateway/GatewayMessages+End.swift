@@ -23,6 +23,14 @@ extension GatewayMessages {
             self.outages.withLock { $0.sorted() }.map { self.upstreams[$0] }
             + self.alarms.withLock { $0.sorted() }.map { "\($0.name) at \(self.upstreams[$0.upstream])" }
         let alarm = alarms.isEmpty ? "" : "; the alarm for \(alarms.joined(separator: ", ")) goes on"
+        guard !self.isStored else {
+            return self.tell(
+                .stopping,
+                .notice,
+                "stops as soon as each client pauses, after some 5 s at most\(waiting)\(alarm)",
+                [.waiting: .number(counts.unanswered)]
+            )
+        }
         self.tell(
             .stopping,
             .notice,

@@ -249,73 +249,12 @@ final class GatewayMessages: Sendable {
         [.upstream: .text(self.upstreams[topic.upstream]), .topic: .text(topic.name)]
     }
 
-    /// Says that the end has begun, and what it waits for.
-    ///
-    /// - Parameter limit: how long it may take without a store, because nothing else keeps what waits.
-    func sayStop(_ counts: FateCounts, within limit: Duration) {
-        let waiting = counts.unanswered > 0 ? "; \(counts.unanswered) wait for an answer of APNs" : ""
-        let alarms =
-            self.outages.withLock { $0.sorted() }.map { self.upstreams[$0] }
-            + self.alarms.withLock { $0.sorted() }.map { "\($0.name) at \(self.upstreams[$0.upstream])" }
-        let alarm = alarms.isEmpty ? "" : "; the alarm for \(alarms.joined(separator: ", ")) goes on"
-        guard !self.isStored else {
-            return self.write("ferry: stops as soon as each client pauses, after some 5 s at most\(waiting)\(alarm)")
-        }
-        self.write(
-            "ferry: stops in \(limit.components.seconds) s at most, as soon as each client pauses and nothing waits"
-                + "\(waiting)\(alarm)"
-        )
-    }
-
-    /// - Parameter kept: the notifications that the store has without an answer.
-    func sayEnd(_ counts: FateCounts, kept: Int) {
-        if self.isStored, counts.unwritten > 0 {
-            self.write(
-                "ferry: \(counts.unwritten) lines of the list of rejections wait in the store for the next start"
-            )
-        }
-        if counts.unlisted > 0 { self.write("ferry: \(counts.unlisted) lines of the list of rejections are lost") }
-        if kept > 0 { self.write("ferry: \(kept) wait in the store for the next start") }
-        for (loss, count) in self.losses.withLock({ $0.sorted { $0.key < $1.key } }) {
-            let place = self.list.map { ", each in \($0)" } ?? ""
-            self.write("ferry: \(count) of \(self.clients[loss.client]) lost\(place): \(self.words(loss.reason))")
-        }
-        let store = counts.recovered > 0 ? "; \(counts.recovered) from the store" : ""
-        let expired = counts.expired > 0 ? ", \(counts.expired) expired" : ""
-        let unknown =
-            (counts.unknown > 0 ? ", \(counts.unknown) without an answer, which may have arrived" : "")
-            + (counts.copies > 0 ? ", \(counts.copies) sent once more, which may have arrived twice" : "")
-        self.write(
-            "ferry: read \(counts.read), of which \(counts.swallowed) were copies\(store); \(counts.accepted) accepted, "
-                + "\(counts.refused + counts.refusedHere + counts.knownBad) rejected, \(counts.gone) gone"
-                + "\(expired)\(unknown); \(counts.told) error responses"
-        )
-    }
-
-    /// Says which clients get no new connection while their notifications for this topic wait.
-    private func closing(_ topic: Topic) -> String {
-        let closed = zip(self.clients, self.firstTopics).filter { $0.1 == topic }.map(\.0)
-        guard !closed.isEmpty else { return "" }
-        return " New connections of \(closed.listed) are closed while \(closed.count == 1 ? "its" : "their") own wait."
-    }
-
-    private func cause(_ upstream: Int, _ topic: String, _ reason: Reason?) -> String {
-        guard let reason else {
-            return "\(self.upstreams[upstream]) cannot be used with its credentials, so \(topic) is not delivered."
-        }
-        guard reason != .badDeviceToken else {
-            return
-                "\(self.upstreams[upstream]) has refused many device tokens for \(topic) and accepted none: production and "
-                + "development may be mixed up."
-        }
-        return "\(self.upstreams[upstream]) refuses \(topic): \(self.words(reason))"
-    }
-
-    /// The reason as a word. APNs chooses it, so it is cut, and its control characters are escaped.
-    private static func name(_ reason: Reason) -> String { String(reason.rawValue.beginning(utf8: 100)).printable }
-
-    private func words(_ reason: Reason) -> String {
-        reason == .unknown
-            ? "there was no answer." : "\(Self.name(reason)). \(reason.explanation ?? "")"
+    /// The members, and the file of the list if there is one.
+    func listMembers(
+        _ members: LogMessage.Members
+    ) -> LogMessage.Members {
+        var members = members
+        members[.file] = self.list.map { LogMessage.Value.text($0) }
+        return members
     }
 }

@@ -29,10 +29,10 @@ extension GatewayPlan {
         if let name = file.listen.clientCA { entries.append(authorities("listen.clientCA", name)) }
         for (name, configuration) in upstreams {
             guard let upstream = file.upstreams[name] else { continue }
-            if case .certificate(let identity) = configuration.credentials, let cert = upstream.cert {
+            if case .certificate(let identity) = configuration.credentials, let cert = upstream.text("cert") {
                 entries.append(entry("upstreams.\(name).cert", cert, identity.certificates))
             }
-            if let ca = upstream.ca { entries.append(authorities("upstreams.\(name).ca", ca)) }
+            if let ca = upstream.text("ca") { entries.append(authorities("upstreams.\(name).ca", ca)) }
         }
         return entries.compactMap { $0 }
     }

@@ -15,8 +15,11 @@ struct GatewayPlan {
     var upstreamNames: [String]
     var rejections: String?
     var store: (path: String, fsync: Bool)?
+    var admin: AdminPlan
     /// The files with private keys, each once.
     var keys: [OptionFile] = []
+    /// The certificates that this gateway shows or trusts.
+    var certificates: [CertificateEnds.Entry] = []
 
     /// - Throws: ``CommandFailure`` that names the member at fault.
     init(_ file: GatewayFile, directory: URL) throws {
@@ -122,6 +125,14 @@ struct GatewayPlan {
         self.gateway = gateway
         self.rejections = file.rejections.map(output)
         self.store = file.store.map { (output($0.path), $0.fsync ?? false) }
+        let store = self.store?.path
+        self.admin = try Self.named("admin") { try AdminPlan(file.admin, store: store, output, path) }
+        self.certificates = Self.certificates(
+            file,
+            identity: identity,
+            upstreams: zip(upstreamNames, self.upstreams).map { (name: $0, configuration: $1) },
+            output
+        )
         self.note(key: output(listen.key), "'listen.key'")
         for name in upstreamNames {
             let upstream = file.upstreams[name]

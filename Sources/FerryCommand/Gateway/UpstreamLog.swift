@@ -30,8 +30,11 @@ struct UpstreamLog: LogHandler {
     }
 
     /// A logger for the upstream with this name.
-    static func logger(_ name: String) -> Logger {
-        Logger(label: "ferry.upstream") { _ in UpstreamLog(upstream: name) }
+    static func logger(
+        _ name: String,
+        write: @escaping @Sendable (LogMessage) -> Void = { MessageWriter.shared.write($0) }
+    ) -> Logger {
+        Logger(label: "ferry.upstream") { _ in UpstreamLog(upstream: name, write: write) }
     }
 
     /// A logger for the side connections of the upstream with this name. Each is a new provider, and would log the

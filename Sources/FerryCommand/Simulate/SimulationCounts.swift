@@ -1,3 +1,4 @@
+internal import FerryAppStoreTesting
 internal import FerryTerminal
 internal import FerryTesting
 

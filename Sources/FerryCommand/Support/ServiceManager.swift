@@ -7,7 +7,7 @@ internal import NIOCore
 struct ServiceManager {
     private let environment: ServiceEnvironment
     private let notifier: ServiceNotifier?
-    private let say: @Sendable (String) -> Void
+    private let say: @Sendable (LogMessage) -> Void
 
     /// - Parameters:
     ///   - names: the sockets that this program takes.
@@ -16,7 +16,7 @@ struct ServiceManager {
     init(
         sockets names: [String],
         variables: [String: String] = ProcessInfo.processInfo.environment,
-        say: @escaping @Sendable (String) -> Void = { MessageWriter.shared.write($0) }
+        say: @escaping @Sendable (LogMessage) -> Void = { MessageWriter.shared.write($0) }
     ) throws(CommandFailure) {
         let environment = try Self.checked { () throws(ServiceFault) in
             try ServiceEnvironment(variables, process: getpid(), names: names)
@@ -42,7 +42,14 @@ struct ServiceManager {
         guard let descriptor = self.environment.sockets[name] else { return nil }
         let socket = try Self.checked { () throws(ServiceFault) in try PassedSocket(descriptor, name: name) }
         let place = socket.port.map { Endpoint.text(socket.host, $0) } ?? socket.host
-        self.say("ferry: the service manager passes the socket '\(name)', which listens on \(place)")
+        self.say(
+            LogMessage(
+                ServerLogEvent.socketPassed,
+                .info,
+                "the service manager passes the socket '\(name)', which listens on \(place)",
+                [.address: .text(place)]
+            )
+        )
         return socket
     }
 
@@ -55,7 +62,15 @@ struct ServiceManager {
                 case .store: "another process has the store"
                 case .address(let host, let port): "another process listens on \(Endpoint.text(host, port))"
                 }
-            say("ferry: \(words); waits \(SuccessionWait.limit.components.seconds) s for its end")
+            let seconds = Int(SuccessionWait.limit.components.seconds)
+            say(
+                LogMessage(
+                    ServerLogEvent.waitsForPredecessor,
+                    .notice,
+                    "\(words); waits \(seconds) s for its end",
+                    [.seconds: .number(seconds)]
+                )
+            )
             notifier?.send(.status("Waits for its predecessor: \(words)."))
         }
     }
@@ -84,7 +99,13 @@ struct ServiceManager {
     private func ready(_ status: String, on eventLoop: any EventLoop) async -> Watchdog? {
         guard let notifier else { return nil }
         if let reason = await notifier.deliver(.ready(status: status)) {
-            self.say("ferry: warning: the service manager does not take notices (NOTIFY_SOCKET): \(reason)")
+            self.say(
+                .warning(
+                    ServerLogEvent.noticesRefused,
+                    "the service manager does not take notices (NOTIFY_SOCKET): \(reason)",
+                    [.reason: .text("\(reason)")]
+                )
+            )
         }
         return self.environment.watchdog.map { Watchdog(of: eventLoop, limit: $0, notifier) }
     }

@@ -12,19 +12,21 @@ extension Dispatch {
         guard let job = self.jobs[id] else { return nil }
         let route = self.flows[self.flow(of: job)].route
         if let reason = outcome.reason { self.jobs.change(id) { $0.lastReason = reason } }
-        let outage = self.routes.watch(self.routes.upstream(of: route), outcome, now: now.monotonic)
+        let upstream = self.routes.upstream(of: route)
+        self.verdicts.answered(outcome, by: upstream, after: now.monotonic - job.readAt, now: now.monotonic)
+        let outage = self.routes.watch(upstream, outcome, now: now.monotonic)
         if let outage { self.verdicts.events.append(outage) }
         self.returned(job, id, Verdict(of: outcome), now: now)
         switch Answer(to: outcome) {
         case .accepted:
-            self.verdicts.counts.accepted += 1
+            self.verdicts.count(job.scope.identity) { $0.accepted += 1 }
             self.accepted(job, route, now: now)
             if !self.verdicts.feedback.isEmpty {
                 self.verdicts.feedback.remove(job.token, of: job.scope.identity)
             }
             return self.end(id, job, .accepted)
         case .gone(let since):
-            self.verdicts.counts.gone += 1
+            self.verdicts.count(job.scope.identity) { $0.gone += 1 }
             self.accepted(job, route, now: now)
             let row = FeedbackRows.Row(token: Array(job.token), since: since ?? now.epochSeconds)
             self.verdicts.gone(row, of: job.scope.identity, topic: self.routes.topicName(of: route))
@@ -91,7 +93,7 @@ extension Dispatch {
         mayHear: Bool,
         now: Moment
     ) -> Settled {
-        self.verdicts.counts.refused += 1
+        self.verdicts.count(job.scope.identity) { $0.refused += 1 }
         let isToken = status == .invalidToken
         if isToken, self.routes.refusedToken(route, now: now.monotonic) {
             self.shut(route, .badDeviceToken, now: now)
@@ -107,7 +109,7 @@ extension Dispatch {
         )
         self.list(refusal, status, as: id)
         guard isTold else {
-            self.verdicts.deferRejection(of: id)
+            self.verdicts.deferRejection(of: id, client: job.scope.identity)
             return self.end(id, job, .accepted)
         }
         return self.end(id, job, .rejected(status))
@@ -126,7 +128,7 @@ extension Dispatch {
         isTellable: Bool,
         as id: JobID?
     ) {
-        self.verdicts.counts.refusedHere += 1
+        self.verdicts.count(identity) { $0.refusedHere += 1 }
         let refusal = GatewayEvent.Refusal(
             identity: identity,
             token: token,
@@ -144,7 +146,7 @@ extension Dispatch {
         isTellable: Bool,
         as id: JobID
     ) {
-        self.verdicts.counts.knownBad += 1
+        self.verdicts.count(identity) { $0.knownBad += 1 }
         if let route = self.identities[identity].routes.first { self.verdicts.forgetKnownBad(token, route: route) }
         let refusal = GatewayEvent.Refusal(
             identity: identity,
@@ -197,12 +199,12 @@ extension Dispatch {
         if case .abandoned(isKept: false) = self.stage { isRepeated = false }
         self.verdicts.events.append(.uncertain(self.item(id, job), again: isRepeated))
         guard isRepeated else {
-            self.verdicts.counts.unknown += 1
+            self.verdicts.count(job.scope.identity) { $0.unknown += 1 }
             return self.end(id, job, .accepted)
         }
         self.jobs.change(id) { $0.doubts += 1 }
         self.avoidConnection(of: job, id, outcome, now: now)
-        self.verdicts.counts.copies += 1
+        self.verdicts.count(job.scope.identity) { $0.copies += 1 }
         self.doubted.append(id)
         self.send(id, now: now)
         return nil

@@ -79,8 +79,10 @@ extension Dispatch {
     private mutating func goOut(_ id: JobID, _ flow: Int, _ outgoing: Outgoing, over side: UInt64?) {
         guard let job = self.jobs[id] else { return assertionFailure("a queued notification has no last answer") }
         if job.attempts == 0 {
-            self.verdicts.counts.waiting -= 1
-            self.verdicts.counts.forwarded += 1
+            self.verdicts.count(job.scope.identity) {
+                $0.waiting -= 1
+                $0.forwarded += 1
+            }
         }
         let (topic, tick) = (self.flows[flow].topic, self.tick)
         self.jobs.change(id) { job in

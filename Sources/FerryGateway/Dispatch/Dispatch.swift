@@ -85,7 +85,7 @@ package struct Dispatch: ~Copyable {
         self.identities = identities
         self.jobs = Jobs(identities: identities.count, node: node, first: firstJob, limit: jobLimit)
         self.routes = Routes(routes, upstreams: upstreams)
-        self.verdicts = Verdicts(FeedbackRows(isKept: isStored))
+        self.verdicts = Verdicts(FeedbackRows(isKept: isStored), clients: identities.count, upstreams: upstreams)
         self.outgoing = (0..<upstreams).map { _ in Outgoing() }
         var (flows, firstFlows): ([TopicFlow], [Int]) = ([], [])
         for (number, identity) in identities.enumerated() {
@@ -140,7 +140,7 @@ package struct Dispatch: ~Copyable {
             job.firstTopic = known ?? self.lastTopics[identity]
             job.topic = job.firstTopic
         }
-        self.verdicts.counts.waiting += 1
+        self.verdicts.count(identity) { $0.waiting += 1 }
         self.jobs.insert(job, as: id)
     }
 
@@ -149,9 +149,9 @@ package struct Dispatch: ~Copyable {
 
     /// Notes that the client counts the notification as accepted.
     mutating func release(_ id: JobID) {
-        guard self.jobs[id]?.isReleased == false else { return }
+        guard let job = self.jobs[id], !job.isReleased else { return }
         self.jobs.change(id) { $0.isReleased = true }
-        self.verdicts.counts.released += 1
+        self.verdicts.count(job.scope.identity) { $0.released += 1 }
     }
 
     // MARK: The upstream

@@ -73,6 +73,9 @@ package struct FeedbackRows: Sendable {
 
     var isEmpty: Bool { self.listed.isEmpty }
 
+    /// The number of devices that are listed for a client.
+    func count(of identity: Int) -> Int { self.listed[identity]?.count ?? 0 }
+
     mutating func add(_ row: Row, of identity: Int) {
         self.note(identity, row.token, row.since)
         self.insert(row, of: identity)

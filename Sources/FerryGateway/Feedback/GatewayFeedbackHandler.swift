@@ -50,7 +50,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
 
     /// Closes the connection, so that another can take its place. The rows of this client stay listed.
     private func makeRoom(_ context: ChannelHandlerContext) {
-        self.driver.refused(self.address(context), GatewayDriver.tookPlace)
+        self.driver.refused(self.address(context), .place, GatewayDriver.tookPlace)
         // The TLS error that follows the close is not reported. It would look like a check of the port.
         self.state = .known
         SocketHandler.close(context.channel)

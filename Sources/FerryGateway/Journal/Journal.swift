@@ -225,6 +225,15 @@ package struct Journal {
         }
     }
 
+    /// The state of the store, for operators.
+    var condition: GatewayFigures.Store {
+        switch self.state {
+        case .good: .good
+        case .silent, .refused: .troubled
+        case .fenced: .taken
+        }
+    }
+
     var isFenced: Bool { if case .fenced = self.state { true } else { false } }
 
     /// Whether the work with the store is over: nothing waits, or the store accepts nothing.

@@ -36,19 +36,20 @@ extension GatewayMachine {
         for effect in effects {
             switch effect {
             case .tell(let id, let response):
-                if response.status != .shutdown { self.dispatch.verdicts.counts.told += 1 }
+                if response.status != .shutdown { self.dispatch.verdicts.count(key.identity) { $0.told += 1 } }
                 self.actions.append(Action(connection: id, work: .tell(response)))
             case .closeOutput(let id):
                 self.actions.append(Action(connection: id, work: .closeOutput))
             case .close(let id, let isJournalled):
                 self.places[id] = nil
+                self.traffic[key.identity].connections -= 1
                 self.hasClosed = true
                 if isJournalled { self.journal?.closed(id, now: now) }
                 self.actions.append(Action(connection: id, work: .close))
             case .read(let id, let isReading):
                 self.actions.append(Action(connection: id, work: .read(isReading)))
             case .deferRejection(let job):
-                self.dispatch.verdicts.deferRejection(of: job)
+                self.dispatch.verdicts.deferRejection(of: job, client: key.identity)
             case .release(let job):
                 self.dispatch.release(job)
             case .refuse(let refusal, let mayHear):
@@ -56,13 +57,14 @@ extension GatewayMachine {
             case .report(let violation):
                 self.dispatch.verdicts.events.append(.violation(identity: key.identity, violation))
             case .begin(let episode, let named):
+                self.traffic[key.identity].episodes += 1
                 self.journal?.told(episode, named, key, now: now)
                 if let segment = self.journal?.number { self.unopened.append((segment, episode)) }
             case .giveUp(let episode):
                 self.journal?.untold(episode, now: now)
             case .end(let episode, let isUnheard, let named):
                 self.journal?.over(episode, now: now)
-                if isUnheard { self.dispatch.verdicts.deferRejection(of: named) }
+                if isUnheard { self.dispatch.verdicts.deferRejection(of: named, client: key.identity) }
             case .learn:
                 break
             }
@@ -71,8 +73,8 @@ extension GatewayMachine {
     }
 
     private func refuse(_ refusal: NotificationRefusal, of identity: Int, mayHear: Bool) {
-        self.dispatch.verdicts.counts.read += 1
-        // A probe is answered for any client, because the client waits for the answer.
+        self.dispatch.verdicts.count(identity) { $0.read += 1 }
+        // A probe is answered to any client: it waits for that.
         let isHeard = refusal.fault == .missingToken || mayHear
         self.dispatch.refuse(
             identity,

@@ -14,7 +14,7 @@ extension GatewayMachine {
         now: Moment
     ) -> GatewayConnection.Admitted {
         let identity = key.identity
-        self.dispatch.verdicts.counts.read += 1
+        self.dispatch.verdicts.count(identity) { $0.read += 1 }
         let token: UnsafeBufferPointer<UInt8> = UnsafeBufferPointer(rebasing: bytes[offer.frame.token])
         let payload = UnsafeBufferPointer(rebasing: bytes[offer.frame.payload])
         let nature = PayloadNature(payload)
@@ -79,7 +79,7 @@ extension GatewayMachine {
             }
             return .init(follower, .new)
         case .join(let running, let fate):
-            self.dispatch.verdicts.counts.swallowed += 1
+            self.dispatch.verdicts.count(identity) { $0.swallowed += 1 }
             follower.job = running
             // The job has its answer, but its feedback row is not durable yet. It passes no result to this copy.
             follower.fate = fate == .running && self.dispatch.jobs.scope(of: running) == nil ? .accepted : fate
@@ -87,13 +87,13 @@ extension GatewayMachine {
             self.journal?.copy(reader, of: follower, key, now: now)
             return .init(follower, .copy, isJournalled: true)
         case .overtaken(let running):
-            self.dispatch.verdicts.counts.swallowed += 1
+            self.dispatch.verdicts.count(identity) { $0.swallowed += 1 }
             follower.job = running
             follower.fate = .accepted
             self.journal?.copy(reader, of: follower, key, now: now)
             return .init(follower, .copy, isJournalled: true)
         case .circle:
-            self.dispatch.verdicts.counts.swallowed += 1
+            self.dispatch.verdicts.count(identity) { $0.swallowed += 1 }
             follower.fate = .accepted
             return .init(follower, .circling)
         }

@@ -77,7 +77,7 @@ extension GatewayMachine {
     }
 
     func restore(_ id: JobID, _ job: consuming Job, now: Moment) {
-        self.dispatch.verdicts.counts.recovered += 1
+        self.dispatch.verdicts.count(job.scope.identity) { $0.recovered += 1 }
         self.dispatch.take(job, as: id)
         self.dispatch.send(id, now: now)
     }
@@ -90,7 +90,7 @@ extension GatewayMachine {
         isFollower: Bool
     ) {
         self.dispatch.keep(id, token, status, of: identity)
-        if !isFollower { self.dispatch.verdicts.deferRejection(of: id) }
+        if !isFollower { self.dispatch.verdicts.deferRejection(of: id, client: identity) }
     }
 
     func restore(_ habit: ClientHabit, now: Moment) {

@@ -67,7 +67,9 @@ extension GatewayMachine {
         {
             isHeard = true
         }
-        if case .rejected = settled.fate, !isHeard { self.dispatch.verdicts.deferRejection(of: id) }
+        if case .rejected = settled.fate, !isHeard {
+            self.dispatch.verdicts.deferRejection(of: id, client: scope.key.identity)
+        }
     }
 
     /// Passes a result to one connection. Returns whether this connection tells or defers a rejection.

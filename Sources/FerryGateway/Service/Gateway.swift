@@ -31,10 +31,18 @@ package struct GatewayUpstream: Sendable {
     package let provider: any PushProvider
     package let outcomes: UpstreamOutcomes
     package let makeSide: MakeSide
+    /// What the provider does; it says nothing unless it is the provider's observer.
+    package let watch: UpstreamWatch
 
-    package init(_ provider: any PushProvider, outcomes: UpstreamOutcomes, makeSide: @escaping MakeSide) {
+    package init(
+        _ provider: any PushProvider,
+        outcomes: UpstreamOutcomes,
+        watch: UpstreamWatch = UpstreamWatch(),
+        makeSide: @escaping MakeSide
+    ) {
         self.provider = provider
         self.outcomes = outcomes
+        self.watch = watch
         self.makeSide = makeSide
     }
 }
@@ -218,6 +226,14 @@ package final class Gateway: Sendable {
         get async throws {
             let driver = self.driver
             return try await driver.eventLoop.submit { driver.counts }.get()
+        }
+    }
+
+    /// The figures of this moment: one turn of the event loop.
+    package var figures: (gateway: GatewayFigures, loop: LoopFigures) {
+        get async throws {
+            let driver = self.driver
+            return try await driver.eventLoop.submit { driver.figures() }.get()
         }
     }
 

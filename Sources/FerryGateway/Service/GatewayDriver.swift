@@ -34,6 +34,7 @@ final class GatewayDriver: @unchecked Sendable {
     private var onSettled: (segment: UInt64?, body: () -> Void)?
     private var onWritten: (() -> Void)?
     private var stage = Stage.running
+    private(set) var work = LoopFigures()
 
     /// The stage of the gateway's life.
     private enum Stage {
@@ -80,13 +81,19 @@ final class GatewayDriver: @unchecked Sendable {
 
     var counts: FateCounts { self.machine.counts }
 
+    func figures() -> (GatewayFigures, LoopFigures) { (self.machine.figures(now: .now), self.work) }
+
     /// Whether a new connection is accepted. If not, its address is noted.
     func isOpen(for address: String) -> Bool {
         guard !self.isFinished else { return false }
         let isOpen = self.machine.isOpen(now: .now)
         // At the end the listener is closed anyway, so the refusal is not reported.
         if !isOpen, case .running = self.stage {
-            self.refused(address, "There is no room for its notifications, or the store cannot be written.")
+            self.refused(
+                address,
+                .noRoom,
+                "There is no room for its notifications, or the store cannot be written."
+            )
         }
         return isOpen
     }
@@ -95,7 +102,9 @@ final class GatewayDriver: @unchecked Sendable {
     func isOpen(identity: Int, for address: String) -> Bool {
         guard self.isOpen(for: address) else { return false }
         let isOpen = self.machine.isOpen(identity: identity, now: .now)
-        if !isOpen { self.refused(address, "Notifications of \(self.names[identity]) wait, as the alarm says.") }
+        if !isOpen {
+            self.refused(address, .waiting, "Notifications of \(self.names[identity]) wait, as the alarm says.")
+        }
         return isOpen
     }
 
@@ -115,7 +124,7 @@ final class GatewayDriver: @unchecked Sendable {
             switch answer {
             case .durable: self.opened.insert(identity)
             case .unavailable: break
-            case .fenced: self.refused(address, Self.isTaken)
+            case .fenced: self.refused(address, .store, Self.isTaken)
             }
             body(answer != .fenced)
             self.lookAround()
@@ -161,8 +170,8 @@ final class GatewayDriver: @unchecked Sendable {
                 self.run { machine, now in
                     machine.withFeedback(now: now) { rows = $0.claim(identity, now: now.monotonic) }
                 }
-            case .unavailable(let reason): self.refused(address, reason)
-            case .fenced: self.refused(address, Self.isTaken)
+            case .unavailable(let reason): self.refused(address, .store, reason)
+            case .fenced: self.refused(address, .store, Self.isTaken)
             }
             body(rows)
         }
@@ -192,7 +201,8 @@ final class GatewayDriver: @unchecked Sendable {
     }
 
     /// Notes a client that was refused.
-    func refused(_ address: String, _ reason: String) {
+    func refused(_ address: String, _ cause: RefusalCause, _ reason: String) {
+        self.work.refusals[cause, default: 0] += 1
         guard let reason = self.strangers.name(address, refusedFor: reason, now: .now()) else { return }
         self.onEvent(.stranger(address: address, reason), self.counts)
     }
@@ -206,7 +216,11 @@ final class GatewayDriver: @unchecked Sendable {
         } else if error.code == .endOfStreamInHandshake, tls.ciphertextBytesConsumed == 0 {
             self.checked(address, .connection)
         } else {
-            self.refused(address, certificate ?? error.description)
+            self.refused(
+                address,
+                certificate == nil ? .handshake : .certificate,
+                certificate ?? error.description
+            )
         }
     }
 
@@ -224,7 +238,9 @@ final class GatewayDriver: @unchecked Sendable {
 
     /// Gives an input to the machine, and carries out its actions.
     func run(_ input: (GatewayMachine, Moment) -> Void) {
-        input(self.machine, .now)
+        let now = Moment.now
+        defer { self.work.turns.add(nanoseconds: (NIODeadline.now() - now.monotonic).nanoseconds) }
+        input(self.machine, now)
         self.loop.run {
             self.carryOut()
             self.forward()
@@ -321,9 +337,12 @@ final class GatewayDriver: @unchecked Sendable {
     private func commit() {
         guard let store, !self.isFinished else { return }
         for commit in self.machine.takeCommits(now: .now) {
-            let segment = commit.segment.number
+            let (segment, begin) = (commit.segment.number, NIODeadline.now())
             store.append(commit) { answer in
-                self.eventLoop.execute { self.run { $0.stored(segment, answer, now: $1) } }
+                self.eventLoop.execute {
+                    if answer == .durable { self.work.commits.add(nanoseconds: (.now() - begin).nanoseconds) }
+                    self.run { $0.stored(segment, answer, now: $1) }
+                }
             }
         }
     }

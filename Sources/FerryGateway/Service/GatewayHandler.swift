@@ -68,7 +68,7 @@ final class GatewayHandler: ChannelDuplexHandler {
     /// Closes the connection, so that another can take its place.
     private func makeRoom() {
         guard let context = self.context else { return }
-        self.driver.refused(self.address(context), GatewayDriver.tookPlace)
+        self.driver.refused(self.address(context), .place, GatewayDriver.tookPlace)
         // The TLS error that follows the close is not reported.
         if case .handshaking = self.state { self.state = .closed }
         SocketHandler.close(context.channel)

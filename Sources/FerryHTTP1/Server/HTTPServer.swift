@@ -35,6 +35,8 @@ package final class HTTPServer: Sendable {
     package var host: String { self.listener.host }
     /// The bound port.
     package var port: Int { self.listener.port }
+    /// The event loop of the listener. Connections run on any event loop of the group.
+    package var eventLoop: any EventLoop { self.listener.eventLoop }
     /// The counts of the connections so far. Holds a lock for a few instructions.
     package var counts: ConnectionCounts { self.listener.counts }
 

@@ -115,6 +115,12 @@ package enum ServerLogEvent: String, CaseIterable, Sendable {
     case certificateEnds
     /// The store could be opened, and something about it should be known.
     case storeWarning
+    /// The service manager passes a socket.
+    case socketPassed
+    /// The service manager does not take notices.
+    case noticesRefused
+    /// Another process has the store or the address, and ends.
+    case waitsForPredecessor
     /// Messages were dropped, because nobody read standard error.
     case messagesDropped
 }

@@ -37,7 +37,8 @@ import Testing
             )
             #expect(port == parent.port)
             let words = "ferry: the service manager passes the socket 'binary', which listens on 127.0.0.1:\(port)\n"
-            #expect(try gateway.messages.contains(words), "\(try gateway.messages)")
+            let messages = try gateway.messages
+            #expect(messages.contains(words), "\(messages)")
             #expect(try await harness.push(1...3, to: port).status == 0)
             #expect(try await eventually { recorder.requests.count == 3 })
             gateway.terminate()

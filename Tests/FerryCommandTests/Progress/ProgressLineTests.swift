@@ -1,3 +1,4 @@
+import FerryAppStoreTesting
 import Testing
 
 @testable import FerryCommand

@@ -15,6 +15,7 @@ struct GatewayHarness {
     let recorder: APNsMemoryRecorder
     let gateway: Gateway
     let events: GatewayEvents
+    let watch: UpstreamWatch
 
     static func run(
         _ rules: [HTTP2Rule] = [],
@@ -42,6 +43,8 @@ struct GatewayHarness {
         )
         upstream.trustRoots = credentials.trustRoots
         upstream.options.circuitBreaker = nil
+        let watch = UpstreamWatch()
+        upstream.observer = watch
         let provider = try HTTP2Provider(upstream)
         let events = GatewayEvents()
         var configuration = Gateway.Configuration(
@@ -55,7 +58,7 @@ struct GatewayHarness {
         let gateway = try await Gateway.start(
             configuration,
             upstreams: [
-                GatewayUpstream(provider, outcomes: outcomes) { [upstream] ended in
+                GatewayUpstream(provider, outcomes: outcomes, watch: watch) { [upstream] ended in
                     let outcomes = UpstreamOutcomes()
                     var side = upstream
                     side.outcomes = .sink(outcomes)
@@ -69,7 +72,8 @@ struct GatewayHarness {
             apns: apns,
             recorder: recorder,
             gateway: gateway,
-            events: events
+            events: events,
+            watch: watch
         )
         do {
             try await body(harness)
@@ -89,13 +93,15 @@ struct GatewayHarness {
         apns: SimulatedAPNs,
         recorder: APNsMemoryRecorder,
         gateway: Gateway,
-        events: GatewayEvents
+        events: GatewayEvents,
+        watch: UpstreamWatch
     ) {
         self.credentials = credentials
         self.apns = apns
         self.recorder = recorder
         self.gateway = gateway
         self.events = events
+        self.watch = watch
     }
 
     /// Ferry's own client of the binary protocol.

@@ -140,6 +140,7 @@ final class GatewayWorld {
     func brokenPromise() -> String? {
         if let fault { return fault }
         if !self.machine.counts.isConserved { return "not conserved: \(self.machine.counts)" }
+        if let sum = self.machine.figures(now: self.moment).brokenSum { return sum }
         if !self.machine.isIdle { return "\(self.machine.jobCount) jobs are not over" }
         if self.machine.connectionCount > 0 { return "\(self.machine.connectionCount) connections are open" }
         if self.longestStop > .seconds(8) { return "reading stopped for \(self.longestStop)" }

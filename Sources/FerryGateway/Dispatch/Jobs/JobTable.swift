@@ -1,3 +1,5 @@
+internal import DequeModule
+
 /// The jobs that have no last answer, by their numbers.
 ///
 /// Numbers are given in order, and most jobs end soon and nearly in order. These are in a ring, where the number gives
@@ -23,6 +25,8 @@ struct JobTable: Sendable {
     private var recentCount = 0
     private var first: UInt64
     private var old: [JobID: Job] = [:]
+    /// The numbers of the table in the order in which they came, with those that have ended since.
+    private var oldOrder: Deque<JobID> = []
     private(set) var count = 0
 
     /// - Parameter first: the number of the first job. Jobs with smaller numbers, from an earlier process, may be inserted.
@@ -35,7 +39,18 @@ struct JobTable: Sendable {
         return old + recent.map { JobID(rawValue: self.first + UInt64($0)) }
     }
 
-    /// Returns the next number. If ``insert(_:as:)`` is not called before the next call, the number stays unused.
+    /// The job that came first; nil: there is none.
+    ///
+    /// Cost: constant on average. The numbers in front that have ended are forgotten.
+    mutating func oldest() -> Job? {
+        while let id = self.oldOrder.first {
+            if let job = self.old[id] { return job }
+            self.oldOrder.removeFirst()
+        }
+        return self.recentCount > 0 ? self.ring[self.head] : nil
+    }
+
+    /// Returns the next number. Without ``insert(_:as:)`` before the next call it stays unused.
     mutating func reserve() -> JobID {
         self.dropEnded()
         if self.recentCount >= Self.recentLimit { self.retire() }
@@ -49,7 +64,7 @@ struct JobTable: Sendable {
         assert(id.rawValue < self.first + UInt64(self.recentCount), "a job has a reserved number, or an older one")
         assert(self[id] == nil, "a number has one job")
         self.count += 1
-        if let place = self.place(of: id) { self.ring[place] = job } else { self.old[id] = job }
+        if let place = self.place(of: id) { self.ring[place] = job } else { self.keep(job, as: id) }
     }
 
     /// A copy of the job.
@@ -93,9 +108,17 @@ struct JobTable: Sendable {
     /// Moves the oldest job to the table.
     private mutating func retire() {
         guard let job = self.ring[self.head] else { return self.dropFirst() }
-        self.old[JobID(rawValue: self.first)] = job
+        self.keep(job, as: JobID(rawValue: self.first))
         self.ring[self.head] = nil
         self.dropFirst()
+    }
+
+    private mutating func keep(_ job: consuming Job, as id: JobID) {
+        self.old[id] = job
+        self.oldOrder.append(id)
+        // Behind a job that lives long, the numbers of those that have ended would grow without a bound.
+        guard self.oldOrder.count > 2 * self.old.count + 64 else { return }
+        self.oldOrder.removeAll { self.old[$0] == nil }
     }
 
     private mutating func grow() {

@@ -25,7 +25,10 @@ struct Jobs: Sendable {
     /// All numbers, ascending.
     var ids: [JobID] { self.table.ids }
 
-    /// Whether another notification may be read.
+    /// The job that came first; nil: there is none.
+    mutating func oldest() -> Job? { self.table.oldest() }
+
+    /// Whether more may be read.
     var hasRoom: Bool { self.room.isFree }
 
     /// Whether another notification may be read from this client.

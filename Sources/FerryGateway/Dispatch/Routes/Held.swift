@@ -21,6 +21,9 @@ struct Held: Sendable {
 
     var isEmpty: Bool { self.order.isEmpty }
 
+    /// The number of notifications. Cost: one pass over the flows.
+    var count: Int { self.flows.values.reduce(0) { $0 + $1.jobs.count } }
+
     /// Whether a notification of the flow waits.
     func has(flow: Int) -> Bool { self.flows[flow] != nil }
 

@@ -16,6 +16,9 @@ struct Outage: Sendable {
 
     private var state = State.none
 
+    /// Whether an outage is known.
+    var isOn: Bool { if case .known = self.state { true } else { false } }
+
     /// Notes a server's fault. Returns whether it makes an outage known.
     mutating func failed(now: NIODeadline) -> Bool {
         switch self.state {

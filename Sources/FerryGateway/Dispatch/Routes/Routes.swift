@@ -65,7 +65,19 @@ struct Routes: Sendable {
 
     func holdsAny(at route: Int) -> Bool { !self.held[route].isEmpty }
 
-    /// When the next notification tries a shut gate; nil if no notification waits.
+    /// The number of notifications that wait at the gates of an upstream.
+    func heldCount(by upstream: Int) -> Int {
+        zip(self.routes, self.held).reduce(0) { $0 + ($1.0.upstream == upstream ? $1.1.count : 0) }
+    }
+
+    /// The topics of an upstream whose gate is shut, each once.
+    func shutTopics(of upstream: Int) -> [String] {
+        self.routes.indices.filter { self.routes[$0].upstream == upstream && self.isShut($0) }.map(self.topicName)
+    }
+
+    func hasOutage(_ upstream: Int) -> Bool { self.outages[upstream].isOn }
+
+    /// When the next notification tries a shut gate; nil: none waits.
     var tryAt: NIODeadline? {
         zip(self.routes, self.held).lazy.filter { !$1.isEmpty }.compactMap { route, _ in route.gate.tryAt }.min()
     }

@@ -1,12 +1,15 @@
 /// The counts of the notifications that the gateway has read, by their fate.
 ///
-/// ``read`` plus ``recovered`` is always the sum of ``forwarded``, ``waiting``, ``swallowed``, ``refusedHere``,
-/// ``knownBad`` and ``droppedUnsent``.
-package struct FateCounts: Hashable, Sendable {
+/// ``read``, ``recovered`` and ``retried`` are together always the sum of ``forwarded``, ``waiting``, ``swallowed``,
+/// ``refusedHere``, ``knownBad`` and ``droppedUnsent``. The last answers and ``unanswered`` are together always the sum of
+/// ``forwarded``, ``waiting`` and ``droppedUnsent``.
+package struct FateCounts: Hashable, Codable, Sendable {
     /// Notifications that were read whole, faulty ones too.
     package var read = 0
     /// Notifications that an earlier process had read, and that the store had without an answer.
     package var recovered = 0
+    /// Dead letters that an operator sent again.
+    package var retried = 0
     /// Notifications that went to the upstream, each counted once.
     package var forwarded = 0
     /// Notifications that wait and were never sent.
@@ -54,7 +57,32 @@ package struct FateCounts: Hashable, Sendable {
 
     /// Whether every notification is counted under exactly one fate.
     package var isConserved: Bool {
-        self.read + self.recovered
+        self.read + self.recovered + self.retried
             == self.forwarded + self.waiting + self.swallowed + self.refusedHere + self.knownBad + self.droppedUnsent
+    }
+
+    /// Adds the counts of another client.
+    mutating func add(_ other: FateCounts) {
+        self.read += other.read
+        self.recovered += other.recovered
+        self.retried += other.retried
+        self.forwarded += other.forwarded
+        self.waiting += other.waiting
+        self.swallowed += other.swallowed
+        self.refusedHere += other.refusedHere
+        self.knownBad += other.knownBad
+        self.droppedUnsent += other.droppedUnsent
+        self.accepted += other.accepted
+        self.gone += other.gone
+        self.refused += other.refused
+        self.expired += other.expired
+        self.deadLetters += other.deadLetters
+        self.unknown += other.unknown
+        self.copies += other.copies
+        self.told += other.told
+        self.deferred += other.deferred
+        self.released += other.released
+        self.unwritten += other.unwritten
+        self.unlisted += other.unlisted
     }
 }

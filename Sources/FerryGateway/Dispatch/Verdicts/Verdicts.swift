@@ -1,5 +1,6 @@
 internal import DequeModule
 internal import FerryCore
+internal import NIOCore
 
 /// The verdicts on notifications: the events for the list of rejections, the feedback lists, the tokens that are known to
 /// be bad, and the counts.
@@ -10,7 +11,12 @@ struct Verdicts: Sendable {
         var status: BinaryStatus
     }
 
-    var counts = FateCounts()
+    /// The counts of all clients together.
+    private(set) var counts = FateCounts()
+    /// The counts of each client.
+    private(set) var clients: [FateCounts]
+    /// APNs' answers, for each upstream.
+    private(set) var answers: [AnswerFigures]
     var events: [GatewayEvent] = []
     var feedback: FeedbackRows
     /// The number of events that ``takeUnlisted()`` has returned.
@@ -19,7 +25,36 @@ struct Verdicts: Sendable {
     private var rejected: [JobID: Rejected] = [:]
     private var rejectedOrder: Deque<JobID> = []
 
-    init(_ feedback: FeedbackRows) { self.feedback = feedback }
+    /// - Parameters:
+    ///   - clients: the number of clients.
+    ///   - upstreams: the number of upstreams.
+    init(_ feedback: FeedbackRows, clients: Int, upstreams: Int) {
+        self.feedback = feedback
+        self.clients = Array(repeating: FateCounts(), count: clients)
+        self.answers = Array(repeating: AnswerFigures(), count: upstreams)
+    }
+
+    // MARK: Counts
+
+    /// Changes the counts of a client, and with them those of all.
+    mutating func count(_ client: Int, _ change: (inout FateCounts) -> Void) {
+        change(&self.counts)
+        change(&self.clients[client])
+    }
+
+    /// Counts lines of the list of rejections that were given up.
+    mutating func countUnlisted(_ count: Int) { self.counts.unlisted += count }
+
+    /// Counts an answer of APNs.
+    ///
+    /// - Parameter time: the time since its notification was read.
+    mutating func answered(_ outcome: Outcome, by upstream: Int, after time: TimeAmount, now: NIODeadline) {
+        self.answers[upstream].add(outcome, after: time, now: now)
+    }
+
+    mutating func recentTimes(of upstream: Int, now: NIODeadline) -> TimeHistogram {
+        self.answers[upstream].recent.times(now: Int64(clamping: now.uptimeNanoseconds))
+    }
 
     /// Removes and returns the events that must be written down.
     mutating func takeEvents() -> [GatewayEvent] {
@@ -45,20 +80,19 @@ struct Verdicts: Sendable {
     }
 
     mutating func expired(_ item: GatewayEvent.Item, wasSent: Bool) {
-        self.counts.expired += 1
-        if !wasSent { self.dropUnsent() }
+        self.count(item.identity) {
+            $0.expired += 1
+            if !wasSent { $0.dropUnsent() }
+        }
         self.events.append(.expired(item))
     }
 
     mutating func buried(_ letter: GatewayEvent.Refusal, wasSent: Bool) {
-        self.counts.deadLetters += 1
-        if !wasSent { self.dropUnsent() }
+        self.count(letter.identity) {
+            $0.deadLetters += 1
+            if !wasSent { $0.dropUnsent() }
+        }
         self.events.append(.deadLetter(letter))
-    }
-
-    private mutating func dropUnsent() {
-        self.counts.waiting -= 1
-        self.counts.droppedUnsent += 1
     }
 
     // MARK: Rejections that are not told yet
@@ -74,9 +108,9 @@ struct Verdicts: Sendable {
         self.rejected[oldest] = nil
     }
 
-    /// Notes that no error response will tell this rejection. The next push to the token may be refused instead.
-    mutating func deferRejection(of id: JobID?) {
-        self.counts.deferred += 1
+    /// Notes that no error response will tell this rejection: the next push to the token may.
+    mutating func deferRejection(of id: JobID?, client: Int) {
+        self.count(client) { $0.deferred += 1 }
         guard let id, let rejected = self.rejected.removeValue(forKey: id) else { return }
         self.knownBad.insert(rejected.key, rejected.status)
     }
@@ -92,5 +126,13 @@ struct Verdicts: Sendable {
     /// Forgets a token whose refusal is told now.
     mutating func forgetKnownBad(_ token: [UInt8], route: Int) {
         self.knownBad.remove(.init(route: route, token: token))
+    }
+}
+
+extension FateCounts {
+    /// Counts that what waited ended before it went out.
+    fileprivate mutating func dropUnsent() {
+        self.waiting -= 1
+        self.droppedUnsent += 1
     }
 }

@@ -1,0 +1,67 @@
+internal import FerryPlatform
+
+/// What the system says about this process, under the names that Prometheus' own clients use.
+///
+/// Linux only, from `/proc` (proc(5)); elsewhere nothing is known.
+package struct ProcessFigures: Hashable, Sendable {
+    /// User and system time together.
+    package var cpuSeconds = 0.0
+    package var residentBytes = 0
+    package var virtualBytes = 0
+    package var openDescriptors = 0
+    package var descriptorLimit = 0
+    /// UNIX seconds.
+    package var startedAt = 0.0
+
+    /// Reads the figures of this moment; nil if the system does not tell them.
+    package static var current: ProcessFigures? {
+        guard let stat = self.contents("/proc/self/stat"), let system = self.contents("/proc/stat"),
+            // The name of the program stands in parentheses, and may have spaces.
+            let end = stat.lastIndex(of: ")")
+        else { return nil }
+        let fields = stat[end...].split(separator: " ").dropFirst().map(String.init)
+        let ticks = Double(sysconf(Int32(_SC_CLK_TCK)))
+        guard fields.count > 21, ticks > 0, let user = Double(fields[11]), let kernel = Double(fields[12]),
+            let start = Double(fields[19]), let virtual = Int(fields[20]), let resident = Int(fields[21])
+        else { return nil }
+        var figures = ProcessFigures()
+        figures.cpuSeconds = (user + kernel) / ticks
+        figures.virtualBytes = virtual
+        figures.residentBytes = resident * Int(sysconf(Int32(_SC_PAGESIZE)))
+        let boot = system.split(separator: "\n").first { $0.hasPrefix("btime ") }.flatMap { Double($0.dropFirst(6)) }
+        figures.startedAt = (boot ?? 0) + start / ticks
+        figures.openDescriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
+        var limit = rlimit()
+        if getrlimit(SystemCalls.openFiles, &limit) == 0 { figures.descriptorLimit = Int(clamping: limit.rlim_cur) }
+        return figures
+    }
+
+    private static func contents(_ path: String) -> String? {
+        guard let file = fopen(path, "re") else { return nil }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        return String(decoding: bytes.prefix(fread(&bytes, 1, bytes.count, file)), as: UTF8.self)
+    }
+}
+
+extension MetricsText {
+    /// Adds the metrics of the process.
+    package mutating func add(_ figures: ProcessFigures) {
+        self.add(
+            .counter,
+            "process_cpu_seconds_total",
+            "Total user and system CPU time spent in seconds.",
+            [Series(figures.cpuSeconds)]
+        )
+        self.add(.gauge, "process_resident_memory_bytes", "Resident memory size in bytes.", figures.residentBytes)
+        self.add(.gauge, "process_virtual_memory_bytes", "Virtual memory size in bytes.", figures.virtualBytes)
+        self.add(.gauge, "process_open_fds", "Number of open file descriptors.", figures.openDescriptors)
+        self.add(.gauge, "process_max_fds", "Maximum number of open file descriptors.", figures.descriptorLimit)
+        self.add(
+            .gauge,
+            "process_start_time_seconds",
+            "Start time of the process since unix epoch in seconds.",
+            [Series(figures.startedAt)]
+        )
+    }
+}

@@ -1,0 +1,61 @@
+/// The script of the page. It asks `/status` every second, and changes texts, colour and picture. A row that comes or goes
+/// loads the page anew.
+enum PageScript {
+    static let text = #"""
+        'use strict';
+        (() => {
+          const group = n => (n < 0 ? '\u2212' : '') + String(Math.abs(Math.round(n))).replace(/\B(?=(\d{3})+$)/g, '\u202f');
+          const tenth = x => { const t = Math.round(x * 10) / 10; return Number.isInteger(t) ? t + '.0' : String(t); };
+          const form = {
+            s: v => v == null ? '\u2013' : String(v),
+            n: v => v == null ? '\u2013' : group(v),
+            r: v => v >= 10 ? group(v) : tenth(v),
+            t: v => v == null ? '\u2013' : v < 1 ? Math.round(v * 1000) + ' ms' : v < 120 ? tenth(v) + ' s'
+              : v < 7200 ? Math.floor(v / 60) + ' min' : v < 172800 ? Math.floor(v / 3600) + ' h' : Math.floor(v / 86400) + ' d',
+            a: (v, s) => v == null ? 'never' : s.now - v < 2 ? 'now' : form.t(s.now - v) + ' ago',
+            d: (v, s) => { const d = Math.floor((v - s.now) / 86400); return d < 0 ? 'ended' : d === 1 ? '1 day' : group(d) + ' days'; },
+            l: v => new Date(v * 1000).toLocaleTimeString()
+          };
+          const at = (s, path) => path.split('.').reduce((v, k) => v == null ? v : v[k], s);
+          const shape = s => [s.clients.length, s.upstreams.length, s.certificates.length, s.alarms.length,
+            s.alarms.length && s.alarms[s.alarms.length - 1].at, s.troubles.length, Object.keys(s.refusals).join()].join('/');
+          const line = (steps, key, top) => steps.map((p, i) =>
+            (720 - (steps.length - i) * 2) + ',' + (150 - (top ? p[key] / top : 0) * 140).toFixed(1)).join(' ');
+          let first = null, failures = 0;
+          const show = s => {
+            if (first !== null && first !== shape(s)) { location.reload(); return; }
+            first = shape(s);
+            document.body.dataset.level = s.condition.level;
+            document.title = document.title.replace(/^[^:]*/, { well: 'Well', trouble: 'Trouble', down: 'Down' }[s.condition.level]);
+            for (const e of document.querySelectorAll('[data-b]')) {
+              const [path, f] = e.dataset.b.split('|');
+              const text = form[f](at(s, path), s);
+              if (e.textContent !== text) e.textContent = text;
+            }
+            const top = s.history.reduce((m, p) => Math.max(m, p.read, p.accepted, p.rejected), 0);
+            for (const key of ['read', 'accepted', 'rejected']) {
+              const e = document.querySelector('polyline.' + key);
+              if (e) e.setAttribute('points', line(s.history, key, top));
+            }
+            const scale = document.getElementById('scale');
+            if (scale) scale.textContent = form.r(top / 10);
+          };
+          const live = document.getElementById('live');
+          const ask = async () => {
+            try {
+              const answer = await fetch('/status', { cache: 'no-store', signal: AbortSignal.timeout(5000) });
+              if (!answer.ok) throw new Error(answer.status);
+              show(await answer.json());
+              failures = 0;
+              if (live) live.textContent = 'Live';
+            } catch (e) {
+              failures += 1;
+              if (live) live.textContent = 'No answer for ' + failures + ' s: the figures below are old';
+              if (failures > 2) document.body.dataset.level = 'down';
+            }
+            setTimeout(ask, 1000);
+          };
+          ask();
+        })();
+        """#
+}

@@ -1,0 +1,44 @@
+package import FerryHTTP1
+package import FerryOpenSSL
+internal import NIOHTTP1
+
+/// Asks the admin service of another process. Any thread.
+package struct AdminClient: Sendable {
+    /// How long an answer may take.
+    private static let limit: Duration = .seconds(10)
+    /// The longest answer: the status of ten thousand clients has less.
+    private static let longest = 32 << 20
+
+    private let client: HTTPClient
+    private let url: HTTPURL
+    private let token: String?
+
+    /// - Parameter path: the socket of the service.
+    /// - Throws: `TLSError`, which a client without TLS does not meet.
+    package init(socket path: String) throws(TLSError) {
+        self.client = try HTTPClient()
+        self.url = HTTPURL(socketPath: path)
+        self.token = nil
+    }
+
+    /// - Parameters:
+    ///   - url: the port of the service: `http://127.0.0.1:2199`.
+    ///   - token: nil: it wants none.
+    package init(url: HTTPURL, token: String?, trustRoots: TrustRoots) throws(TLSError) {
+        var configuration = HTTPClient.Configuration()
+        configuration.trustRoots = trustRoots
+        self.client = try HTTPClient(configuration)
+        self.url = url
+        self.token = token
+    }
+
+    /// Returns the answer to `GET`.
+    package func get(_ path: String) async throws(HTTPClientError) -> HTTPClientResponse {
+        // Our own paths have no characters that must be encoded.
+        let url = (try? self.url.with(target: path)) ?? self.url
+        var request = HTTPClientRequest(.GET, url)
+        request.bodyLimit = Self.longest
+        if let token { request.headers.add(name: "Authorization", value: "Bearer \(token)") }
+        return try await self.client.send(request, within: Self.limit)
+    }
+}

@@ -1,0 +1,207 @@
+internal import FerryCore
+internal import FerryHTTP1
+package import FerryOpenSSL
+internal import FerryServer
+package import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+
+/// The admin service of a process: HTTP/1.1 over a socket in the file system, and over a port where one is configured.
+///
+/// It runs on an event loop of its own, so that slow or hostile connections delay nothing else. At most
+/// ``connectionLimit`` are open on each of both; a further one takes the place of the one that has waited longest.
+///
+/// Stop every server: releasing the last reference closes nothing.
+package final class AdminServer: Sendable {
+    package struct Configuration: Sendable {
+        /// The socket in the file system, for its owner alone; nil: none.
+        package var socketPath: String?
+        /// Nil: there is no port.
+        package var port: Port?
+
+        package init(socketPath: String? = nil, port: Port? = nil) {
+            self.socketPath = socketPath
+            self.port = port
+        }
+    }
+
+    package struct Port: Sendable {
+        package var host: String
+        /// 0 for any.
+        package var number: Int
+        /// Nil: not encrypted.
+        package var tls: TLSContext?
+        /// Nil: everyone may read.
+        package var token: [UInt8]?
+
+        package init(host: String, number: Int, tls: TLSContext? = nil, token: [UInt8]? = nil) {
+            self.host = host
+            self.number = number
+            self.tls = tls
+            self.token = token
+        }
+    }
+
+    package static let connectionLimit = 64
+    /// The bytes of a request's body. Commands send names and small choices.
+    private static let bodyLimit = 65_536
+
+    private let group: MultiThreadedEventLoopGroup
+    private let servers: [HTTPServer]
+    /// The bound port; nil: there is none.
+    package let port: Int?
+
+    private init(_ group: MultiThreadedEventLoopGroup, _ servers: [HTTPServer], port: Int?) {
+        self.group = group
+        self.servers = servers
+        self.port = port
+    }
+
+    /// Begins to answer.
+    ///
+    /// - Parameter answer: makes the answer to a request that was let in. It must bound its own time.
+    /// - Throws: a socket error when the path or the port cannot be bound.
+    package static func start(
+        _ configuration: Configuration,
+        answer: @escaping @Sendable (AdminRequest) async -> AdminAnswer
+    ) async throws -> AdminServer {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        var servers: [HTTPServer] = []
+        var port: Int?
+        do {
+            if let path = configuration.socketPath {
+                var listening = Listener.Configuration()
+                listening.socketPath = path
+                let access = AdminAccess(names: [], token: nil)
+                servers.append(try await Self.serve(listening, .socket, access, on: group, answer))
+            }
+            if let own = configuration.port {
+                var listening = Listener.Configuration()
+                (listening.host, listening.port, listening.tls) = (own.host, own.number, own.tls)
+                let access = AdminAccess(names: [own.host], token: own.token)
+                let server = try await Self.serve(listening, .port, access, on: group, answer)
+                port = server.port
+                servers.append(server)
+            }
+        } catch {
+            for server in servers { await server.stop(within: .seconds(1)) }
+            try? await group.shutdownGracefully()
+            throw error
+        }
+        return AdminServer(group, servers, port: port)
+    }
+
+    private static func serve(
+        _ listening: Listener.Configuration,
+        _ way: AdminAccess.Way,
+        _ access: AdminAccess,
+        on group: any EventLoopGroup,
+        _ answer: @escaping @Sendable (AdminRequest) async -> AdminAnswer
+    ) async throws -> HTTPServer {
+        var listening = listening
+        listening.limits.connections = Self.connectionLimit
+        return try await HTTPServer.start(listening, limits: .init(body: Self.bodyLimit), on: group) { request, _ in
+            do throws(AdminAccess.Refusal) {
+                try access.admit(way, request.method, request.headers)
+            } catch {
+                return AdminAnswer(refusal: error).answer(to: request.method)
+            }
+            let made = await answer(AdminRequest(request, way))
+            return made.answer(to: request.method)
+        }
+    }
+
+    /// Closes the sockets and all connections.
+    package func stop() async {
+        for server in self.servers { await server.stop(within: .seconds(1)) }
+        try? await self.group.shutdownGracefully()
+    }
+}
+
+/// A request that was let in.
+package struct AdminRequest: Sendable {
+    /// In capital letters: `GET`.
+    package var method: String
+    /// Without the query: `/status`.
+    package var path: String
+    package var body: [UInt8]
+    /// Whether it came over the socket, and so from the same user.
+    package var isLocal: Bool
+    private let request: HTTPServerRequest
+
+    init(_ request: HTTPServerRequest, _ way: AdminAccess.Way) {
+        self.method = request.method
+        self.path = request.path
+        self.body = request.body
+        self.isLocal = if case .socket = way { true } else { false }
+        self.request = request
+    }
+
+    /// The value of a parameter of the query, decoded; nil if it is missing or malformed.
+    package func parameter(_ name: String) -> String? {
+        guard let value = self.request.parameter(name) else { return nil }
+        var (bytes, rest): ([UInt8], Substring.UTF8View) = ([], value.utf8)
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let decoded = [UInt8](hexadecimal: rest.prefix(2)), decoded.count == 1 else { return nil }
+            bytes += decoded
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}
+
+/// The answer of an admin route.
+package struct AdminAnswer: Sendable {
+    package var status: Int
+    package var contentType: String
+    package var body: [UInt8]
+    package var headers: [(name: String, value: String)] = []
+
+    package init(status: Int = 200, contentType: String, body: [UInt8]) {
+        self.status = status
+        self.contentType = contentType
+        self.body = body
+    }
+
+    /// An answer of one sentence.
+    package init(status: Int, _ sentence: String) {
+        self.init(status: status, contentType: "text/plain; charset=utf-8", body: Array((sentence + "\n").utf8))
+    }
+
+    package init(json: [UInt8]) { self.init(contentType: "application/json", body: json) }
+
+    package static let notFound = AdminAnswer(
+        status: 404,
+        "There is nothing here. Ask for /, /status, /metrics, /health/live, /health/ready or /health/delivering."
+    )
+
+    init(refusal: AdminAccess.Refusal) {
+        switch refusal {
+        case .foreignHost:
+            self.init(
+                status: 421,
+                "The name of the host is not one of this service. Ask by address, as localhost, or by the configured host."
+            )
+        case .unauthorized:
+            self.init(status: 401, "The token is missing or wrong. Send it as Bearer, or as the password of Basic.")
+            self.headers = [("WWW-Authenticate", "Basic realm=\"Ferry\", charset=\"UTF-8\"")]
+        case .readOnly:
+            self.init(status: 405, "The port only reads. What changes something goes over the socket.")
+            self.headers = [("Allow", "GET, HEAD")]
+        }
+    }
+
+    /// The headers keep what is shown out of caches, frames and guesses of its type.
+    func answer(to method: String) -> HTTPServerAnswer {
+        var headers: HTTPHeaders = [
+            "Content-Type": self.contentType, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+            "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+        ]
+        for (name, value) in self.headers { headers.replaceOrAdd(name: name, value: value) }
+        return HTTPServerAnswer(status: self.status, headers: headers, body: method == "HEAD" ? [] : self.body)
+    }
+}

@@ -1,0 +1,251 @@
+package import FerryAdmin
+internal import FerryCore
+internal import FerryPlatform
+internal import NIOCore
+
+/// The admin service of a gateway: it makes the status from the gateway's figures and from what the process knows, and
+/// answers the routes.
+///
+/// All readers share one snapshot, which is made at most ten times a second in one turn of the gateway's event loop.
+package final class GatewayAdmin: Sendable {
+    /// What the process knows and the gateway does not.
+    package struct Surroundings: Sendable {
+        package var ferry: String
+        /// The upstreams' names and addresses, in the order of the gateway's.
+        package var upstreams: [(name: String, address: String)]
+        package var watches: [UpstreamWatch]
+        /// The last failure of an upstream with its cure, by its number.
+        package var lastError: @Sendable (_ upstream: Int) -> AlarmLine?
+        package var certificates: @Sendable () -> [CertificateEnd]
+        package var alarms: @Sendable () -> [AlarmLine]
+        package var changedFiles: @Sendable () -> [String]
+        package var droppedLogs: @Sendable () -> Int
+        /// The path of the store; nil: there is none.
+        package var storePath: String?
+
+        package init(
+            ferry: String,
+            upstreams: [(name: String, address: String)],
+            watches: [UpstreamWatch],
+            storePath: String? = nil
+        ) {
+            self.ferry = ferry
+            self.upstreams = upstreams
+            self.watches = watches
+            self.storePath = storePath
+            self.lastError = { _ in nil }
+            self.certificates = { [] }
+            self.alarms = { [] }
+            self.changedFiles = { [] }
+            self.droppedLogs = { 0 }
+        }
+    }
+
+    /// The rates of the last hour. The snapshots have them in common.
+    private final class Rates: Sendable {
+        let history = Locked(RateHistory(now: GatewayAdmin.uptime))
+    }
+
+    private struct Snapshot: Sendable {
+        var figures: GatewayFigures
+        var loop: LoopFigures
+        var upstreams: [UpstreamWatch.Figures]
+        var status: GatewayStatus
+    }
+
+    /// The time between two steps of the history while nobody asks.
+    private static let tick: Duration = .seconds(5)
+
+    private let gateway: Gateway
+    private let around: Surroundings
+    private let page = GatewayPage()
+    private let snapshot: SharedValue<Snapshot?>
+
+    package init(_ gateway: Gateway, _ around: Surroundings) {
+        self.gateway = gateway
+        self.around = around
+        let (startedAt, rates) = (Int(Date().timeIntervalSince1970), Rates())
+        self.snapshot = SharedValue {
+            guard let figures = try? await gateway.figures else { return nil }
+            return GatewayAdmin.snapshot(figures.gateway, figures.loop, around, rates, startedAt)
+        }
+    }
+
+    /// Notes the rates until the task is cancelled. Without it, the picture of the last hour would have gaps while nobody
+    /// asks.
+    package func run() async {
+        while !Task.isCancelled {
+            _ = await self.snapshot.value
+            try? await Task.sleep(for: Self.tick)
+        }
+    }
+
+    /// The status of this moment; nil after the end of the gateway.
+    package var status: GatewayStatus? {
+        get async { await self.snapshot.value?.status }
+    }
+
+    /// Answers a request that was let in. Requests that change something are not known here.
+    package func answer(_ request: AdminRequest) async -> AdminAnswer {
+        guard request.method == "GET" || request.method == "HEAD" else { return .notFound }
+        // It says that the process answers, and nothing of its work: a restart would not help against anything else.
+        if request.path == "/health/live" { return AdminAnswer(status: 200, "It runs.") }
+        guard ["/", "/status", "/metrics", "/health/ready", "/health/delivering"].contains(request.path) else {
+            return .notFound
+        }
+        guard let snapshot = await self.snapshot.value else { return AdminAnswer(status: 503, "It ends.") }
+        switch request.path {
+        case "/": return self.page.answer(snapshot.status)
+        case "/status": return Self.json(snapshot.status)
+        case "/metrics": return self.metrics(snapshot)
+        case "/health/ready": return Self.health(snapshot.status.ready)
+        default: return Self.health(snapshot.status.delivering)
+        }
+    }
+
+    // MARK: Answers
+
+    private static func health(_ health: GatewayStatus.Health) -> AdminAnswer {
+        AdminAnswer(status: health.isGood ? 200 : 503, health.sentence)
+    }
+
+    private static func json(_ status: GatewayStatus) -> AdminAnswer {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        guard let json = try? encoder.encode(status) else {
+            return AdminAnswer(status: 500, "The status cannot be written as JSON.")
+        }
+        return AdminAnswer(json: Array(json))
+    }
+
+    private func metrics(_ snapshot: Snapshot) -> AdminAnswer {
+        let metrics = GatewayMetrics(
+            snapshot.figures,
+            snapshot.loop,
+            snapshot.status,
+            upstreams: snapshot.upstreams,
+            droppedLogs: self.around.droppedLogs(),
+            storeBytes: self.around.storePath.map(Self.storeBytes)
+        )
+        return AdminAnswer(contentType: MetricsText.contentType, body: metrics.text.bytes)
+    }
+
+    /// The size of a store with the files that SQLite keeps beside it.
+    private static func storeBytes(_ path: String) -> Int {
+        ["", "-wal", "-shm"].reduce(0) { sum, suffix in
+            var status = stat()
+            return stat(path + suffix, &status) == 0 ? sum + Int(status.st_size) : sum
+        }
+    }
+
+    // MARK: The status
+
+    /// Seconds of a clock that is not set.
+    private static var uptime: Int { Int(NIODeadline.now().uptimeNanoseconds / 1_000_000_000) }
+
+    private static func snapshot(
+        _ figures: GatewayFigures,
+        _ loop: LoopFigures,
+        _ around: Surroundings,
+        _ rates: Rates,
+        _ startedAt: Int
+    ) -> Snapshot {
+        let counts = figures.counts
+        let totals = RateHistory.Step(
+            read: counts.read,
+            accepted: counts.accepted,
+            rejected: counts.refused + counts.refusedHere + counts.knownBad
+        )
+        let now = Self.uptime
+        let (steps, rate) = rates.history.withLock { history in
+            history.note(totals, now: now)
+            return (history.steps, history.rate(now: now))
+        }
+        let watched = around.watches.map(\.figures)
+        var refusals: [String: Int] = [:]
+        for upstream in figures.upstreams {
+            for (reason, count) in upstream.answers.refusals { refusals[reason.rawValue, default: 0] += count }
+        }
+        var status = GatewayStatus(
+            ferry: around.ferry,
+            now: Int(Date().timeIntervalSince1970),
+            startedAt: startedAt,
+            condition: Condition(.well, ""),
+            troubles: [],
+            ready: .init(isGood: true, ""),
+            delivering: .init(isGood: true, ""),
+            counts: counts,
+            unanswered: counts.unanswered,
+            oldestAge: figures.oldestAge,
+            rate: .init(read: rate.read, accepted: rate.accepted, rejected: rate.rejected),
+            history: steps,
+            refusals: refusals,
+            clients: figures.clients.map { Self.client($0, around) },
+            upstreams: figures.upstreams.indices.map { Self.upstream($0, figures.upstreams[$0], watched[$0], around) },
+            store: Self.store(figures.store),
+            certificates: around.certificates(),
+            alarms: around.alarms(),
+            changedFiles: around.changedFiles()
+        )
+        status.judge()
+        return Snapshot(figures: figures, loop: loop, upstreams: watched, status: status)
+    }
+
+    private static func store(_ store: GatewayFigures.Store?) -> GatewayStatus.Store {
+        switch store {
+        case nil: .none
+        case .good: .good
+        case .troubled: .troubled
+        case .taken: .taken
+        }
+    }
+
+    private static func client(_ client: GatewayFigures.Client, _ around: Surroundings) -> GatewayStatus.Client {
+        GatewayStatus.Client(
+            name: client.name,
+            upstream: around.upstreams[client.upstream].name,
+            connections: client.connections,
+            heardAt: client.heardAt.map(Int.init),
+            counts: client.counts,
+            feedbackRows: client.feedbackRows,
+            told: self.told(client)
+        )
+    }
+
+    private static func told(_ client: GatewayFigures.Client) -> String {
+        switch (client.resends, client.mode) {
+        case (false, _): "nothing: it never sends again"
+        case (_, .spool): "at the next push to the token"
+        case (_, .verdict): "each rejection, where that is safe"
+        }
+    }
+
+    private static func upstream(
+        _ index: Int,
+        _ figures: GatewayFigures.Upstream,
+        _ watched: UpstreamWatch.Figures,
+        _ around: Surroundings
+    ) -> GatewayStatus.Upstream {
+        let state: GatewayStatus.Upstream.State =
+            switch watched.state {
+            case .failing: .failing
+            case _ where figures.hasOutage: .outage
+            case .untried: .untried
+            case .good: .good
+            }
+        return GatewayStatus.Upstream(
+            name: around.upstreams[index].name,
+            address: around.upstreams[index].address,
+            state: state,
+            connections: watched.activity.standing.connections,
+            requests: watched.activity.standing.unsettled,
+            accepted: figures.answers.accepted,
+            refused: figures.answers.refusals.values.reduce(0, +),
+            p50: figures.recent.quantile(0.5),
+            p99: figures.recent.quantile(0.99),
+            held: figures.held,
+            shutTopics: figures.shutTopics,
+            lastError: around.lastError(index)
+        )
+    }
+}

@@ -1,0 +1,298 @@
+package import FerryAdmin
+internal import FerryCore
+
+/// The page of metrics of a gateway.
+///
+/// Both sums of ``FateCounts`` hold in every page, because one turn of the event loop makes all its figures.
+package struct GatewayMetrics {
+    /// The clients that have series of their own. The rest is counted as `other`, for the life of the process: otherwise a
+    /// configuration with many clients would make more series than Prometheus likes to keep.
+    package static let clientLimit = 200
+
+    fileprivate typealias Labels = [(name: String, value: String)]
+
+    private let figures: GatewayFigures
+    private let loop: LoopFigures
+    private let status: GatewayStatus
+    private let upstreams: [UpstreamWatch.Figures]
+    private let droppedLogs: Int
+    private let storeBytes: Int?
+
+    /// - Parameters:
+    ///   - figures: of the same moment as `status`.
+    ///   - upstreams: in the order of the figures.
+    ///   - droppedLogs: the lines that the log had no room for.
+    ///   - storeBytes: the size of the store on disk; nil: there is none.
+    package init(
+        _ figures: GatewayFigures,
+        _ loop: LoopFigures,
+        _ status: GatewayStatus,
+        upstreams: [UpstreamWatch.Figures],
+        droppedLogs: Int,
+        storeBytes: Int?
+    ) {
+        self.figures = figures
+        self.loop = loop
+        self.status = status
+        self.upstreams = upstreams
+        self.droppedLogs = droppedLogs
+        self.storeBytes = storeBytes
+    }
+
+    package var text: MetricsText {
+        var text = MetricsText()
+        text.add(
+            .gauge,
+            "ferry_build_info",
+            "The version of this program; always 1.",
+            [.init(1, [("version", self.status.ferry)])]
+        )
+        self.addFates(&text)
+        self.addWays(&text)
+        self.addUpstreams(&text)
+        self.addProcess(&text)
+        return text
+    }
+
+    // MARK: Notifications
+
+    private func addFates(_ text: inout MetricsText) {
+        let fates: [(String, String, KeyPath<FateCounts, Int>)] = [
+            ("read_total", "Notifications that were read from old clients, faulty ones too.", \.read),
+            (
+                "recovered_total",
+                "Notifications of an earlier process that the store had without an answer.",
+                \.recovered
+            ),
+            ("retried_total", "Dead letters that an operator sent again.", \.retried),
+            ("forwarded_total", "Notifications that went to APNs, each counted once.", \.forwarded),
+            ("swallowed_total", "Copies of notifications that were read before.", \.swallowed),
+            ("refused_here_total", "Notifications that the gateway refused itself.", \.refusedHere),
+            ("known_bad_total", "Notifications whose token APNs had refused before, and nobody was told.", \.knownBad),
+            ("dropped_unsent_total", "Notifications that ended before they went out.", \.droppedUnsent),
+            ("accepted_total", "Notifications that APNs accepted.", \.accepted),
+            ("gone_total", "Notifications to devices that lost the app.", \.gone),
+            ("rejected_total", "Notifications that APNs refused for good.", \.refused),
+            ("expired_total", "Notifications whose expiration passed.", \.expired),
+            ("dead_letters_total", "Notifications that were given up.", \.deadLetters),
+            ("uncertain_total", "Notifications that may have arrived, and do not go out again.", \.unknown),
+            ("copies_total", "Notifications that may have arrived, and went out once more.", \.copies),
+            ("error_responses_total", "Error responses that named a rejected notification.", \.told),
+            ("deferred_total", "Rejections that the next push to the token may tell.", \.deferred),
+            (
+                "released_total",
+                "Notifications that their client counted as accepted because the answer took long.",
+                \.released
+            ),
+        ]
+        let clients = self.clients
+        for (name, help, count) in fates {
+            text.add(
+                .counter,
+                "ferry_gateway_\(name)",
+                help,
+                clients.map { .init($0.counts[keyPath: count], $0.labels) }
+            )
+        }
+        text.add(
+            .gauge,
+            "ferry_gateway_waiting_notifications",
+            "Notifications that wait and never went out.",
+            clients.map { .init($0.counts.waiting, $0.labels) }
+        )
+        text.add(
+            .gauge,
+            "ferry_gateway_unanswered_notifications",
+            "Notifications without a last answer, in memory and in the store.",
+            clients.map { .init($0.counts.unanswered, $0.labels) }
+        )
+        text.add(
+            .gauge,
+            "ferry_gateway_connections",
+            "Open connections of old clients.",
+            clients.map { .init($0.connections, $0.labels) }
+        )
+        text.add(
+            .counter,
+            "ferry_gateway_episodes_total",
+            "Error responses after which a client may send copies.",
+            clients.map { .init($0.episodes, $0.labels) }
+        )
+        text.add(
+            .gauge,
+            "ferry_gateway_feedback_rows",
+            "Devices that wait for a reader of the feedback service.",
+            clients.map { .init($0.feedbackRows, $0.labels) }
+        )
+        text.add(
+            .gauge,
+            "ferry_gateway_oldest_seconds",
+            "The age of the oldest notification without a last answer; 0 if there is none.",
+            [.init(self.figures.oldestAge ?? 0)]
+        )
+        text.add(
+            .gauge,
+            "ferry_gateway_list_waiting_lines",
+            "Lines of the list of rejections that its file does not have yet.",
+            self.figures.counts.unwritten
+        )
+        text.add(
+            .counter,
+            "ferry_gateway_list_lost_lines_total",
+            "Lines of the list of rejections that were given up.",
+            self.figures.counts.unlisted
+        )
+    }
+
+    /// The figures of one client, or of all that have no series of their own.
+    fileprivate struct ClientSum {
+        var labels: Labels
+        var counts = FateCounts()
+        var connections = 0
+        var episodes = 0
+        var feedbackRows = 0
+    }
+
+    private var clients: [ClientSum] {
+        var sums: [ClientSum] = []
+        var others: [Int: ClientSum] = [:]
+        for (index, client) in self.figures.clients.enumerated() {
+            let upstream = self.name(of: client.upstream)
+            guard index >= Self.clientLimit else {
+                sums.append(
+                    ClientSum(
+                        labels: [("client", client.name), ("upstream", upstream)],
+                        counts: client.counts,
+                        connections: client.connections,
+                        episodes: client.episodes,
+                        feedbackRows: client.feedbackRows
+                    )
+                )
+                continue
+            }
+            let labels = [("client", "other"), ("upstream", upstream)]
+            others[client.upstream, default: ClientSum(labels: labels)].add(client)
+        }
+        return sums + others.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    private func name(of upstream: Int) -> String {
+        self.status.upstreams.indices.contains(upstream) ? self.status.upstreams[upstream].name : "\(upstream)"
+    }
+
+    // MARK: Connections and times
+
+    private func addWays(_ text: inout MetricsText) {
+        text.add(
+            .counter,
+            "ferry_gateway_refused_connections_total",
+            "Connections that were refused, by cause.",
+            RefusalCause.allCases.map { .init(self.loop.refusals[$0, default: 0], [("cause", $0.rawValue)]) }
+        )
+        text.add(
+            "ferry_gateway_answer_seconds",
+            "From a notification that was read to APNs' answer.",
+            self.figures.upstreams.enumerated().map { ([("upstream", self.name(of: $0))], $1.answers.times) }
+        )
+        text.add("ferry_gateway_turn_seconds", "The turns of the event loop.", [([], self.loop.turns)])
+        if self.figures.store != nil {
+            text.add(
+                "ferry_gateway_commit_seconds",
+                "From a commit to the store's answer.",
+                [([], self.loop.commits)]
+            )
+            text.add(
+                .gauge,
+                "ferry_gateway_store_writable",
+                "1 while the store takes commits.",
+                self.figures.store == .good ? 1 : 0
+            )
+        }
+        if let bytes = self.storeBytes {
+            text.add(.gauge, "ferry_gateway_store_bytes", "The size of the store on disk.", bytes)
+        }
+    }
+
+    // MARK: Upstreams
+
+    private func addUpstreams(_ text: inout MetricsText) {
+        let named = self.upstreams.enumerated().map { (self.name(of: $0), $1) }
+        func add(_ kind: MetricsText.Kind, _ name: String, _ help: String, _ value: (UpstreamWatch.Figures) -> Int) {
+            text.add(
+                kind,
+                "ferry_gateway_upstream_\(name)",
+                help,
+                named.map { .init(value($0.1), [("upstream", $0.0)]) }
+            )
+        }
+        text.add(
+            .gauge,
+            "ferry_gateway_upstream_usable",
+            "0 while an upstream cannot be reached, refuses the credentials or is in an outage.",
+            self.status.upstreams.map {
+                .init($0.isUsable && $0.shutTopics.isEmpty ? 1 : 0, [("upstream", $0.name)])
+            }
+        )
+        add(.gauge, "connections", "Open connections to the upstream.") { $0.activity.standing.connections }
+        add(.gauge, "requests", "Requests under way.") { $0.activity.standing.unsettled }
+        add(.counter, "connections_opened_total", "Connections that were opened.") { $0.activity.connected }
+        add(.counter, "connections_closed_total", "Open connections that ended.") { $0.activity.disconnected }
+        text.add(
+            .gauge,
+            "ferry_gateway_upstream_held_notifications",
+            "Notifications that wait because their topic or its key is refused.",
+            zip(self.status.upstreams, self.figures.upstreams).map { .init($1.held, [("upstream", $0.name)]) }
+        )
+        text.add(
+            .counter,
+            "ferry_gateway_upstream_failures_total",
+            "Trouble with connections or credentials, by kind.",
+            named.flatMap { name, figures in
+                ProviderError.Code.all.map {
+                    .init(figures.activity.failures[$0, default: 0], [("upstream", name), ("code", "\($0)")])
+                }
+            }
+        )
+        text.add(
+            .counter,
+            "ferry_gateway_refusals_total",
+            "APNs' refusals by reason, with those that are sent again.",
+            self.figures.upstreams.enumerated().flatMap { index, upstream in
+                upstream.answers.refusals.sorted { $0.key.rawValue < $1.key.rawValue }.map { reason, count in
+                    .init(count, [("upstream", self.name(of: index)), ("reason", reason.rawValue)])
+                }
+            }
+        )
+    }
+
+    private func addProcess(_ text: inout MetricsText) {
+        text.add(
+            .gauge,
+            "ferry_gateway_certificate_end_timestamp_seconds",
+            "When a certificate ends, in UNIX seconds.",
+            self.status.certificates.map { .init($0.endsAt, [("file", $0.file), ("use", $0.use)]) }
+        )
+        text.add(
+            .counter,
+            "ferry_gateway_log_lines_dropped_total",
+            "Lines that the log had no room for.",
+            self.droppedLogs
+        )
+        text.add(
+            .gauge,
+            "ferry_gateway_changed_files",
+            "Files of the configuration that changed on disk, and were not read again.",
+            self.status.changedFiles.count
+        )
+        if let process = ProcessFigures.current { text.add(process) }
+    }
+}
+
+extension GatewayMetrics.ClientSum {
+    fileprivate mutating func add(_ client: GatewayFigures.Client) {
+        self.counts.add(client.counts)
+        self.connections += client.connections
+        self.episodes += client.episodes
+        self.feedbackRows += client.feedbackRows
+    }
+}

@@ -1,0 +1,140 @@
+package import FerryAdmin
+
+/// The judgement of a gateway: one sentence for each trouble, and the worst of them for the whole.
+extension GatewayStatus {
+    /// The days before the end of a certificate from which its end is a trouble.
+    package static let certificateDays = 30
+
+    /// Judges the figures, and fills ``condition``, ``troubles``, ``ready`` and ``delivering``.
+    package mutating func judge() {
+        let down = self.clients.isEmpty ? [] : self.downSentences
+        self.troubles = (down.map { Condition(.down, $0) } + self.troubleSentences.map { Condition(.trouble, $0) })
+        self.condition = self.troubles.first ?? Condition(.well, self.wellSentence)
+        self.ready = self.readiness
+        self.delivering =
+            down.first.map { Health(isGood: false, $0) } ?? Health(isGood: true, "Each client has a usable upstream.")
+    }
+
+    /// A gateway with a store takes notifications while APNs is away: it must stay in service.
+    private var readiness: Health {
+        switch self.store {
+        case .good: return Health(isGood: true, "It listens, and the store can be written.")
+        case .troubled: return Health(isGood: false, "The store cannot be written, so no new client is taken.")
+        case .taken: return Health(isGood: false, "Another gateway has the store.")
+        case .none:
+            let usable = self.upstreams.contains { $0.isUsable }
+            return usable
+                ? Health(isGood: true, "It listens, and an upstream can be used.")
+                : Health(isGood: false, "No upstream can be used, and there is no store that would keep notifications.")
+        }
+    }
+
+    private var downSentences: [String] {
+        var sentences: [String] = []
+        if self.store == .taken {
+            sentences.append("Not delivering: another gateway has taken the store. Stop this one.")
+        }
+        for upstream in self.upstreams {
+            let waiting = upstream.held + max(self.upstreams.count == 1 ? self.unanswered - upstream.held : 0, 0)
+            switch upstream.state {
+            case .failing:
+                let cause = upstream.lastError.map { ": \($0.sentence)" } ?? "."
+                sentences.append(
+                    "Not delivering to \(upstream.name): there is no connection to \(upstream.address)\(cause)"
+                        + Self.waiting(waiting, isStored: self.store != .none)
+                )
+            case .outage:
+                sentences.append(
+                    "Not delivering to \(upstream.name): it answers everything with a fault of its own."
+                        + Self.waiting(waiting, isStored: self.store != .none)
+                )
+            case .untried, .good: break
+            }
+            for topic in upstream.shutTopics {
+                let cause = upstream.lastError.map { " \($0.sentence)" } ?? ""
+                sentences.append(
+                    "Not delivering for \(topic): \(upstream.name) refuses the topic, its key or all its tokens.\(cause)"
+                        + Self.waiting(upstream.held, isStored: self.store != .none)
+                )
+            }
+        }
+        return sentences
+    }
+
+    private static func waiting(_ count: Int, isStored: Bool) -> String {
+        switch count {
+        case ...0: ""
+        case 1: " One notification waits\(isStored ? " in the store" : "")."
+        default: " \(count) notifications wait\(isStored ? " in the store" : "")."
+        }
+    }
+
+    private var troubleSentences: [String] {
+        var sentences: [String] = []
+        if self.store == .troubled {
+            sentences.append("The store cannot be written. Notifications wait, and no new client is taken.")
+        }
+        if self.counts.unwritten > 0, self.alarms.last?.sentence.contains("list of rejections") == true {
+            sentences.append("\(self.counts.unwritten) lines wait for the list of rejections.")
+        }
+        for end in self.certificates.sorted(by: { $0.endsAt < $1.endsAt }) {
+            let days = end.daysLeft(now: self.now)
+            guard days <= Self.certificateDays else { break }
+            let when =
+                switch days {
+                case ..<0: "has ended"
+                case 0: "ends today"
+                case 1: "ends tomorrow"
+                default: "ends in \(days) days"
+                }
+            sentences.append("The certificate \(end.file) ('\(end.use)') \(when). Replace it, and reload.")
+        }
+        if let age = self.oldestAge, age >= 60, self.condition.level != .down {
+            sentences.append("The oldest notification has waited for \(Self.duration(age)).")
+        }
+        if !self.changedFiles.isEmpty {
+            sentences.append(
+                "\(self.changedFiles.joined(separator: ", ")) changed on disk, and \(self.changedFiles.count == 1 ? "was" : "were") "
+                    + "not read again. Reload, if the change is whole."
+            )
+        }
+        return sentences
+    }
+
+    private var wellSentence: String {
+        guard self.counts.read + self.counts.recovered > 0 else {
+            return "Ready: nothing has come yet. \(Self.number(self.clients.count, "client")) may connect."
+        }
+        guard self.rate.read >= 0.05 else {
+            return "Ready: nothing comes at the moment, and nothing waits for long."
+        }
+        return "Delivering: \(Self.rate(self.rate.read)) come in, and \(Self.rate(self.rate.accepted)) are accepted."
+    }
+
+    private static func rate(_ rate: Double) -> String {
+        rate >= 10 ? "\(Int(rate.rounded())) a second" : "\(Int((rate * 60).rounded())) a minute"
+    }
+
+    private static func number(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+
+    /// "45 s", "12 min", "3 h", "5 d".
+    package static func duration(_ seconds: Double) -> String {
+        switch seconds {
+        case ..<10: "\((seconds * 10).rounded() / 10) s"
+        case ..<120: "\(Int(seconds)) s"
+        case ..<7200: "\(Int(seconds / 60)) min"
+        case ..<172_800: "\(Int(seconds / 3600)) h"
+        default: "\(Int(seconds / 86_400)) d"
+        }
+    }
+}
+
+extension GatewayStatus.Upstream {
+    /// Whether notifications can go out over it.
+    package var isUsable: Bool {
+        switch self.state {
+        case .untried, .good: true
+        case .failing, .outage: false
+        }
+    }
+}

@@ -1,0 +1,101 @@
+package import FerryAdmin
+
+/// Everything that operators see of a gateway: the answer to `GET /status`, and what the page and the commands show.
+///
+/// The members are documented in Docs/commands/gateway.md. Tokens and payloads are never among them.
+package struct GatewayStatus: Hashable, Codable, Sendable {
+    /// The version of this document. It grows when a member changes its meaning or goes; new members may come without.
+    package static let version = 1
+
+    package var version = Self.version
+    package var ferry: String
+    /// UNIX seconds.
+    package var now: Int
+    package var startedAt: Int
+    package var condition: Condition
+    /// What is wrong, each in one sentence, the worst first.
+    package var troubles: [Condition]
+    package var ready: Health
+    package var delivering: Health
+    package var counts: FateCounts
+    package var unanswered: Int
+    /// The age of the oldest notification without a last answer, in seconds; nil: there is none.
+    package var oldestAge: Double?
+    /// For each second, over the last ten to twenty seconds.
+    package var rate: Rate
+    /// The last hour in steps of ten seconds, the oldest first.
+    package var history: [RateHistory.Step]
+    /// APNs' refusals by reason.
+    package var refusals: [String: Int]
+    package var clients: [Client]
+    package var upstreams: [Upstream]
+    package var store: Store
+    package var certificates: [CertificateEnd]
+    /// The last alarms, the oldest first.
+    package var alarms: [AlarmLine]
+    /// The files of the configuration that changed on disk, and were not read again.
+    package var changedFiles: [String]
+
+    package struct Health: Hashable, Codable, Sendable {
+        package var isGood: Bool
+        package var sentence: String
+
+        package init(isGood: Bool, _ sentence: String) {
+            self.isGood = isGood
+            self.sentence = sentence
+        }
+    }
+
+    package struct Rate: Hashable, Codable, Sendable {
+        package var read: Double
+        package var accepted: Double
+        package var rejected: Double
+    }
+
+    package struct Client: Hashable, Codable, Sendable {
+        package var name: String
+        package var upstream: String
+        package var connections: Int
+        /// UNIX seconds; nil: this process has not heard it.
+        package var heardAt: Int?
+        package var counts: FateCounts
+        package var feedbackRows: Int
+        /// What it is told of a rejection.
+        package var told: String
+    }
+
+    package struct Upstream: Hashable, Codable, Sendable {
+        package var name: String
+        package var address: String
+        package var state: State
+        package var connections: Int
+        package var requests: Int
+        package var accepted: Int
+        package var refused: Int
+        /// In seconds, over the last one to two minutes; nil: there was no answer.
+        package var p50: Double?
+        package var p99: Double?
+        package var held: Int
+        package var shutTopics: [String]
+        /// The last failure with its cure; nil: there was none.
+        package var lastError: AlarmLine?
+
+        package enum State: String, Codable, Sendable {
+            case untried
+            case good
+            case failing
+            /// It answers everything with a fault of its own.
+            case outage
+        }
+    }
+
+    package enum Store: String, Codable, Sendable {
+        /// There is no store.
+        case none
+        case good
+        /// It does not answer, or refuses.
+        case troubled
+        /// Another gateway has it.
+        case taken
+    }
+}

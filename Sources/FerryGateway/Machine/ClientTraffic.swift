@@ -1,0 +1,9 @@
+/// What the gateway sees of a client besides its notifications.
+struct ClientTraffic: Hashable, Sendable {
+    /// The open connections.
+    var connections = 0
+    /// The error responses that began an episode.
+    var episodes = 0
+    /// When the client sent something, in UNIX seconds; nil: this process has not heard it.
+    var heardAt: UInt32?
+}

@@ -1,0 +1,94 @@
+package import FerryCore
+internal import FerryMachine
+internal import NIOCore
+
+/// The figures of a gateway at one moment, for operators.
+package struct GatewayFigures: Sendable {
+    package struct Client: Hashable, Sendable {
+        package var name: String
+        package var upstream: Int
+        package var counts: FateCounts
+        package var connections: Int
+        package var episodes: Int
+        /// UNIX seconds; nil: this process has not heard it.
+        package var heardAt: UInt32?
+        /// The devices in its feedback list.
+        package var feedbackRows: Int
+        package var mode: GatewayIdentity.Mode
+        /// Whether its library is said to send again what followed an error; nil: the gateway finds out.
+        package var resends: Bool?
+    }
+
+    package struct Upstream: Hashable, Sendable {
+        package var answers: AnswerFigures
+        /// The times of the last one to two minutes.
+        package var recent: TimeHistogram
+        /// The notifications that wait at shut gates.
+        package var held: Int
+        /// The topics whose gate is shut: APNs refuses topic or credential.
+        package var shutTopics: [String]
+        /// Whether it answers everything with a fault of its own.
+        package var hasOutage: Bool
+    }
+
+    package var counts: FateCounts
+    package var clients: [Client]
+    package var upstreams: [Upstream]
+    /// The age of the oldest notification without a last answer, in seconds; nil: there is none.
+    package var oldestAge: Double?
+    /// The notifications that the upstreams have.
+    package var underWay: Int
+    /// Whether the gateway takes new clients.
+    package var isOpen: Bool
+    /// Nil: there is no store.
+    package var store: Store?
+
+    /// The state of the store.
+    package enum Store: Hashable, Sendable {
+        case good
+        /// It does not answer, or refuses: notifications wait.
+        case troubled
+        /// Another process has it.
+        case taken
+    }
+}
+
+extension GatewayMachine {
+    /// The figures of this moment. Cost: one pass over clients, upstreams and routes.
+    func figures(now: Moment) -> GatewayFigures {
+        let verdicts = self.dispatch.verdicts
+        let clients = self.dispatch.identities.indices.map { index in
+            let (identity, traffic) = (self.dispatch.identities[index], self.traffic[index])
+            return GatewayFigures.Client(
+                name: identity.name,
+                upstream: identity.routes.first.map { self.dispatch.routes.upstream(of: $0) } ?? 0,
+                counts: verdicts.clients[index],
+                connections: traffic.connections,
+                episodes: traffic.episodes,
+                heardAt: traffic.heardAt,
+                feedbackRows: verdicts.feedback.count(of: index),
+                mode: identity.mode,
+                resends: identity.resends
+            )
+        }
+        let upstreams = verdicts.answers.indices.map { index in
+            GatewayFigures.Upstream(
+                answers: verdicts.answers[index],
+                recent: self.dispatch.verdicts.recentTimes(of: index, now: now.monotonic),
+                held: self.dispatch.routes.heldCount(by: index),
+                shutTopics: self.dispatch.routes.shutTopics(of: index),
+                hasOutage: self.dispatch.routes.hasOutage(index)
+            )
+        }
+        let oldest = self.dispatch.jobs.oldest()
+        return GatewayFigures(
+            counts: self.counts,
+            clients: clients,
+            upstreams: upstreams,
+            oldestAge: oldest.map { Double((now.monotonic - $0.readAt).nanoseconds) / 1e9 },
+            underWay: self.dispatch.underWay,
+            isOpen: self.isOpen(now: now),
+            store: self.journal?.condition
+        )
+    }
+}

@@ -1,0 +1,130 @@
+import Ferry
+import FerryAdmin
+import FerryHTTP1
+import FerryTesting
+import Foundation
+import NIOHTTP1
+import Testing
+
+@testable import FerryGateway
+
+/// The admin service of a gateway over real sockets.
+@Suite(.timeLimit(.minutes(5))) struct GatewayAdminTests {
+    private struct Service {
+        let admin: GatewayAdmin
+        let server: AdminServer
+        let client: HTTPClient
+        let socket: String
+
+        func get(_ path: String, _ headers: [String: String] = [:]) async throws -> (status: Int, body: String) {
+            var request = HTTPClientRequest(.GET, try HTTPURL("http://127.0.0.1:\(self.server.port ?? 0)\(path)"))
+            for (name, value) in headers { request.headers.replaceOrAdd(name: name, value: value) }
+            let response = try await self.client.send(request, within: .seconds(20))
+            return (response.status, String(decoding: response.body, as: UTF8.self))
+        }
+    }
+
+    private static func run(
+        token: String? = nil,
+        _ rules: [HTTP2Rule] = [],
+        _ body: (GatewayHarness, Service) async throws -> Void
+    ) async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "ferry-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        try await GatewayHarness.run(rules) { harness in
+            let around = GatewayAdmin.Surroundings(
+                ferry: "1.0.0",
+                upstreams: [("apns", "\(harness.apns.host):\(harness.apns.port)")],
+                watches: [harness.watch]
+            )
+            let admin = GatewayAdmin(harness.gateway, around)
+            let socket = directory.appending(path: "admin").path
+            let server = try await AdminServer.start(
+                .init(
+                    socketPath: socket,
+                    port: .init(host: "127.0.0.1", number: 0, token: token.map { Array($0.utf8) })
+                )
+            ) { await admin.answer($0) }
+            let client = try HTTPClient()
+            do {
+                try await body(harness, Service(admin: admin, server: server, client: client, socket: socket))
+            } catch {
+                await server.stop()
+                throw error
+            }
+            await server.stop()
+        }
+    }
+
+    /// The value of a series of the metrics, summed over its labels.
+    private static func sum(_ text: String, _ name: String) -> Double {
+        text.split(separator: "\n").filter { $0.hasPrefix("\(name){") || $0.hasPrefix("\(name) ") }
+            .compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }.reduce(0, +)
+    }
+
+    @Test func `both sums hold in every page of metrics while notifications come`() async throws {
+        let bad = try GatewayHarness.device(7)
+        try await Self.run([.reject([bad], reason: .badDeviceToken)]) { harness, service in
+            let notification = try PushNotification(Payload(alert: "Hello"))
+            let report = try await withProvider(harness.client) { provider in
+                for number in 0..<3000 {
+                    var batch = PushBatch()
+                    try batch.append(notification, to: GatewayHarness.device(number), tag: PushTag(UInt64(number)))
+                    try await provider.submit(&batch)
+                    guard number.isMultiple(of: 300) else { continue }
+                    let text = try await service.get("/metrics").body
+                    func value(_ name: String) -> Double { Self.sum(text, "ferry_gateway_\(name)") }
+                    let out = value("forwarded_total") + value("waiting_notifications") + value("dropped_unsent_total")
+                    #expect(
+                        value("read_total") + value("recovered_total") + value("retried_total")
+                            == out + value("swallowed_total") + value("refused_here_total") + value("known_bad_total")
+                    )
+                    #expect(
+                        value("accepted_total") + value("gone_total") + value("rejected_total") + value("expired_total")
+                            + value("dead_letters_total") + value("uncertain_total")
+                            + value("unanswered_notifications") == out
+                    )
+                }
+                return await provider.shutDown(within: GatewayHarness.forever)
+            }
+            #expect(report.outcomes.rejected == 1)
+            let text = try await service.get("/metrics").body
+            #expect(Self.sum(text, "ferry_gateway_accepted_total") == 2999)
+            #expect(text.contains(#"ferry_gateway_refusals_total{upstream="apns",reason="BadDeviceToken"} 1"#))
+        }
+    }
+
+    @Test func `the page, the status, the metrics and health are there, and nothing else`() async throws {
+        try await Self.run { _, service in
+            for path in ["/", "/status", "/metrics", "/health/live", "/health/ready", "/health/delivering"] {
+                let status = try await service.get(path).status
+                #expect(status == 200, "\(path)")
+            }
+            let unknown = try await service.get("/letters").status
+            #expect(unknown == 404)
+            let status = try JSONDecoder().decode(
+                GatewayStatus.self,
+                from: Data(try await service.get("/status").body.utf8)
+            )
+            #expect(status.version == GatewayStatus.version)
+            #expect(status.clients.map(\.name) == ["old stack"])
+        }
+    }
+
+    @Test func `a request without the token is refused`() async throws {
+        try await Self.run(token: "secret") { _, service in
+            let without = try await service.get("/status").status
+            let with = try await service.get("/status", ["Authorization": "Bearer secret"]).status
+            #expect(without == 401 && with == 200)
+        }
+    }
+
+    @Test func `the socket is for its owner alone`() async throws {
+        try await Self.run { _, service in
+            var status = stat()
+            #expect(stat(service.socket, &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o600)
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import FerryAdmin
+import Testing
+
+@testable import FerryGateway
+
+/// The sentence that an operator reads first.
+@Suite struct GatewayConditionTests {
+    private static func status(_ change: (inout GatewayStatus) -> Void = { _ in }) -> GatewayStatus {
+        let upstream = GatewayStatus.Upstream(
+            name: "apns",
+            address: "api.push.apple.com:443",
+            state: .good,
+            connections: 1,
+            requests: 0,
+            accepted: 0,
+            refused: 0,
+            held: 0,
+            shutTopics: []
+        )
+        let client = GatewayStatus.Client(
+            name: "shop",
+            upstream: "apns",
+            connections: 0,
+            counts: FateCounts(),
+            feedbackRows: 0,
+            told: ""
+        )
+        var status = GatewayStatus(
+            ferry: "1.0.0",
+            now: 1_700_000_000,
+            startedAt: 1_600_000_000,
+            condition: Condition(.well, ""),
+            troubles: [],
+            ready: .init(isGood: true, ""),
+            delivering: .init(isGood: true, ""),
+            counts: FateCounts(),
+            unanswered: 0,
+            rate: .init(read: 0, accepted: 0, rejected: 0),
+            history: [],
+            refusals: [:],
+            clients: [client],
+            upstreams: [upstream],
+            store: .good,
+            certificates: [],
+            alarms: [],
+            changedFiles: []
+        )
+        change(&status)
+        status.judge()
+        return status
+    }
+
+    @Test func `a fresh gateway is well, and says that nothing has come`() {
+        let status = Self.status()
+        #expect(status.condition == Condition(.well, "Ready: nothing has come yet. 1 client may connect."))
+        #expect(status.ready.isGood && status.delivering.isGood)
+    }
+
+    @Test func `a gateway that delivers says how fast`() {
+        let status = Self.status {
+            $0.counts.read = 100
+            $0.rate = .init(read: 120.4, accepted: 0.5, rejected: 0)
+        }
+        let sentence = "Delivering: 120 a second come in, and 30 a minute are accepted."
+        #expect(status.condition == Condition(.well, sentence))
+    }
+
+    @Test func `a gateway without APNs does not deliver, stays ready with its store, and says why`() {
+        let status = Self.status {
+            $0.upstreams[0].state = .failing
+            $0.upstreams[0].lastError = AlarmLine(at: 1, "Connection refused.")
+            $0.unanswered = 12
+        }
+        let sentence =
+            "Not delivering to apns: there is no connection to api.push.apple.com:443: Connection refused. "
+            + "12 notifications wait in the store."
+        #expect(status.condition == Condition(.down, sentence))
+        #expect(status.ready.isGood)
+        #expect(!status.delivering.isGood && status.delivering.sentence == sentence)
+    }
+
+    @Test func `a gateway without APNs and without a store is not ready`() {
+        let status = Self.status {
+            $0.upstreams[0].state = .failing
+            $0.store = .none
+        }
+        #expect(!status.ready.isGood)
+    }
+
+    @Test func `a refused key names the topic and the upstream`() {
+        let status = Self.status {
+            $0.upstreams[0].shutTopics = ["com.example.shop"]
+            $0.upstreams[0].held = 1
+            $0.upstreams[0].lastError = AlarmLine(at: 1, "APNs refuses the provider token.")
+        }
+        let sentence =
+            "Not delivering for com.example.shop: apns refuses the topic, its key or all its tokens. "
+            + "APNs refuses the provider token. One notification waits in the store."
+        #expect(status.condition == Condition(.down, sentence))
+    }
+
+    @Test func `a certificate that ends in nine days is a trouble, and the gateway delivers`() {
+        let status = Self.status {
+            $0.certificates = [
+                CertificateEnd(file: "far.pem", use: "listen.clientCA", endsAt: 1_800_000_000),
+                CertificateEnd(file: "server.pem", use: "listen.cert", endsAt: 1_700_000_000 + 9 * 86_400 + 60),
+            ]
+        }
+        let sentence = "The certificate server.pem ('listen.cert') ends in 9 days. Replace it, and reload."
+        #expect(status.condition == Condition(.trouble, sentence))
+        #expect(status.delivering.isGood)
+        #expect(status.troubles.count == 1)
+    }
+
+    @Test func `a store that cannot be written is not ready, and one that was taken delivers nothing`() {
+        let troubled = Self.status { $0.store = .troubled }
+        #expect(troubled.condition.level == .trouble && !troubled.ready.isGood)
+        let taken = Self.status { $0.store = .taken }
+        #expect(taken.condition.level == .down && !taken.ready.isGood && !taken.delivering.isGood)
+    }
+
+    @Test func `the worst trouble comes first`() {
+        let status = Self.status {
+            $0.changedFiles = ["gateway.json"]
+            $0.upstreams[0].state = .outage
+        }
+        #expect(status.troubles.map(\.level) == [.down, .trouble])
+        let sentence = "gateway.json changed on disk, and was not read again. Reload, if the change is whole."
+        #expect(status.troubles[1].sentence == sentence)
+    }
+}

@@ -1,0 +1,60 @@
+import FerryAdmin
+import Testing
+
+@testable import FerryGateway
+
+@Suite struct GatewayPageTests {
+    private static func page(_ name: String) -> (html: String, answer: AdminAnswer) {
+        var counts = FateCounts()
+        counts.read = 1_234_567
+        let status = GatewayStatus(
+            ferry: "1.0.0",
+            now: 1_700_000_000,
+            startedAt: 1_600_000_000,
+            condition: Condition(.down, "Not <well>."),
+            troubles: [],
+            ready: .init(isGood: true, ""),
+            delivering: .init(isGood: true, ""),
+            counts: counts,
+            unanswered: 0,
+            rate: .init(read: 0, accepted: 0, rejected: 0),
+            history: [.init(read: 10, accepted: 5)],
+            refusals: ["BadDeviceToken": 3],
+            clients: [
+                .init(name: name, upstream: "apns", connections: 1, counts: counts, feedbackRows: 0, told: "nothing")
+            ],
+            upstreams: [],
+            store: .none,
+            certificates: [],
+            alarms: [AlarmLine(at: 1_700_000_000, "An <alarm>.")],
+            changedFiles: []
+        )
+        let answer = GatewayPage().answer(status)
+        return (String(decoding: answer.body, as: UTF8.self), answer)
+    }
+
+    @Test func `the page is complete without its script`() {
+        let html = Self.page("shop").html
+        #expect(html.contains("Not &lt;well&gt;."))
+        #expect(html.contains("1\u{202f}234\u{202f}567"))
+        #expect(html.contains("An &lt;alarm&gt;."))
+        #expect(html.contains("<body data-level=\"down\">"))
+        #expect(html.contains("BadDeviceToken"))
+    }
+
+    @Test func `the name of a client is text, and never a tag`() {
+        let html = Self.page(#"<script>alert("1")</script>"#).html
+        #expect(!html.contains("<script>alert"))
+        #expect(html.contains("&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;"))
+    }
+
+    @Test func `the policy allows the page's own style and script by their digests, and nothing else`() throws {
+        let (html, answer) = Self.page("shop")
+        let policy = try #require(answer.headers.first { $0.name == "Content-Security-Policy" }?.value)
+        #expect(policy.hasPrefix("default-src 'none'; style-src 'sha256-"))
+        #expect(!policy.contains("unsafe"))
+        #expect(!html.contains(" style=\"") && !html.contains(" onload="))
+        #expect(html.ranges(of: "<script>").count == 1 && html.ranges(of: "<style>").count == 1)
+        #expect(!html.contains("http://") && !html.contains("https://"))
+    }
+}
