@@ -48,15 +48,15 @@ package struct RateHistory: Hashable, Sendable {
     }
 
     /// The rate of the present and the last step, for each second.
-    package func rate(now: Int) -> (read: Double, accepted: Double, rejected: Double) {
+    package func rate(now: Int) -> Rate {
         let before = self.steps.last ?? Step()
         let present = self.last - self.base
         let time = Double(max(now - self.beganAt, 0) + (self.steps.isEmpty ? 0 : Self.seconds))
-        guard time >= 1 else { return (0, 0, 0) }
-        return (
-            Double(before.read + present.read) / time,
-            Double(before.accepted + present.accepted) / time,
-            Double(before.rejected + present.rejected) / time
+        guard time >= 1 else { return Rate(read: 0, accepted: 0, rejected: 0) }
+        return Rate(
+            read: Double(before.read + present.read) / time,
+            accepted: Double(before.accepted + present.accepted) / time,
+            rejected: Double(before.rejected + present.rejected) / time
         )
     }
 }

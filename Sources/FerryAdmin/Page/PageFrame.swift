@@ -27,9 +27,17 @@ package struct PageFrame: Sendable {
     }
 
     /// - Parameters:
-    ///   - title: of the window.
-    ///   - main: the HTML of the page's body.
-    package func answer(title: String, level: Condition.Level, _ main: String) -> AdminAnswer {
+    ///   - service: the name of the program: `Ferry gateway`.
+    ///   - version: of Ferry.
+    ///   - now: UNIX seconds.
+    ///   - sections: the HTML below the head. One of them has the element `figures`.
+    package func answer(
+        _ service: String,
+        version: String,
+        _ condition: Condition,
+        now: Int,
+        _ sections: [String]
+    ) -> AdminAnswer {
         let page = """
             <!doctype html>
             <html lang="en">
@@ -37,12 +45,20 @@ package struct PageFrame: Sendable {
             <meta charset="utf-8">
             <meta name="viewport" content="width=device-width, initial-scale=1">
             <meta name="color-scheme" content="light dark">
-            <title>\(HTML.escaped(title))</title>
+            <title>\(condition.level.title): \(HTML.escaped(service))</title>
             <link rel="icon" href="data:,">
             <style>\(self.style)</style>
             </head>
-            <body data-level="\(level.rawValue)">
-            \(main)
+            <body data-level="\(condition.level.rawValue)">
+            <a class="skip" href="#figures">To the figures</a>
+            <header>
+            <p>\(HTML.escaped(service)) \(HTML.escaped(version))</p>
+            <h1 role="status" \(PagePiece.bound("condition.sentence|s", condition.sentence))</h1>
+            <p><span id="live">As of</span> \(PagePiece.clock("now", now))</p>
+            </header>
+            <main>
+            \(sections.joined(separator: "\n"))
+            </main>
             <script>\(self.script)</script>
             </body>
             </html>

@@ -17,8 +17,10 @@ enum PageScript {
             l: v => new Date(v * 1000).toLocaleTimeString()
           };
           const at = (s, path) => path.split('.').reduce((v, k) => v == null ? v : v[k], s);
-          const shape = s => [s.clients.length, s.upstreams.length, s.certificates.length, s.alarms.length,
-            s.alarms.length && s.alarms[s.alarms.length - 1].at, s.troubles.length, Object.keys(s.refusals).join()].join('/');
+          const shape = s => Object.keys(s).sort()
+            .filter(k => k !== 'history' && s[k] !== null && typeof s[k] === 'object')
+            .map(k => Array.isArray(s[k]) ? k + s[k].length : k + Object.keys(s[k]).sort().join())
+            .concat(s.alarms.length ? s.alarms[s.alarms.length - 1].at : []).join('/');
           const line = (steps, key, top) => steps.map((p, i) =>
             (720 - (steps.length - i) * 2) + ',' + (150 - (top ? p[key] / top : 0) * 140).toFixed(1)).join(' ');
           let first = null, failures = 0;
@@ -29,7 +31,7 @@ enum PageScript {
             document.title = document.title.replace(/^[^:]*/, { well: 'Well', trouble: 'Trouble', down: 'Down' }[s.condition.level]);
             for (const e of document.querySelectorAll('[data-b]')) {
               const [path, f] = e.dataset.b.split('|');
-              const text = form[f](at(s, path), s);
+              const text = (form[f] || form.s)(at(s, path), s);
               if (e.textContent !== text) e.textContent = text;
             }
             const top = s.history.reduce((m, p) => Math.max(m, p.read, p.accepted, p.rejected), 0);

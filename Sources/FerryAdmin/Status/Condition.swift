@@ -1,5 +1,3 @@
-internal import FerryCore
-
 /// How a service is, in one colour and one sentence.
 package struct Condition: Hashable, Codable, Sendable {
     package enum Level: String, Codable, Comparable, Sendable {
@@ -19,6 +17,24 @@ package struct Condition: Hashable, Codable, Sendable {
         }
 
         package static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
+
+        /// The word in the title of the page.
+        package var title: String {
+            switch self {
+            case .well: "Well"
+            case .trouble: "Trouble"
+            case .down: "Down"
+            }
+        }
+
+        /// The word in the first line of a terminal's screen.
+        package var word: String {
+            switch self {
+            case .well: "well"
+            case .trouble: "with trouble"
+            case .down: "down"
+            }
+        }
     }
 
     package var level: Level
@@ -28,54 +44,4 @@ package struct Condition: Hashable, Codable, Sendable {
         self.level = level
         self.sentence = sentence
     }
-}
-
-/// The end of a certificate that the process uses.
-package struct CertificateEnd: Hashable, Codable, Sendable {
-    /// The file as the configuration names it.
-    package var file: String
-    /// The member or option that names the file: `listen.cert`.
-    package var use: String
-    /// UNIX seconds.
-    package var endsAt: Int
-
-    package init(file: String, use: String, endsAt: Int) {
-        self.file = file
-        self.use = use
-        self.endsAt = endsAt
-    }
-
-    /// The whole days that are left; negative after the end.
-    package func daysLeft(now: Int) -> Int { Int((Double(self.endsAt - now) / 86_400).rounded(.down)) }
-}
-
-/// An alarm that was reported.
-package struct AlarmLine: Hashable, Codable, Sendable {
-    /// UNIX seconds.
-    package var at: Int
-    package var sentence: String
-
-    package init(at: Int, _ sentence: String) {
-        self.at = at
-        self.sentence = sentence
-    }
-}
-
-/// The last alarms, for operators. Any thread.
-package final class RecentAlarms: Sendable {
-    package static let limit = 20
-
-    private let lines = Locked<[AlarmLine]>([])
-
-    package init() {}
-
-    package func add(_ line: AlarmLine) {
-        self.lines.withLock { lines in
-            lines.append(line)
-            if lines.count > Self.limit { lines.removeFirst() }
-        }
-    }
-
-    /// From the oldest to the newest.
-    package var all: [AlarmLine] { self.lines.withLock { $0 } }
 }

@@ -105,7 +105,7 @@ package final class GatewayAdmin: Sendable {
 
     // MARK: Answers
 
-    private static func health(_ health: GatewayStatus.Health) -> AdminAnswer {
+    private static func health(_ health: Health) -> AdminAnswer {
         AdminAnswer(status: health.isGood ? 200 : 503, health.sentence)
     }
 
@@ -177,7 +177,7 @@ package final class GatewayAdmin: Sendable {
             counts: counts,
             unanswered: counts.unanswered,
             oldestAge: figures.oldestAge,
-            rate: .init(read: rate.read, accepted: rate.accepted, rejected: rate.rejected),
+            rate: rate,
             history: steps,
             refusals: refusals,
             clients: figures.clients.map { Self.client($0, around) },

@@ -2,9 +2,6 @@ package import FerryAdmin
 
 /// The judgement of a gateway: one sentence for each trouble, and the worst of them for the whole.
 extension GatewayStatus {
-    /// The days before the end of a certificate from which its end is a trouble.
-    package static let certificateDays = 30
-
     /// Judges the figures, and fills ``condition``, ``troubles``, ``ready`` and ``delivering``.
     package mutating func judge() {
         let down = self.clients.isEmpty ? [] : self.downSentences
@@ -41,12 +38,12 @@ extension GatewayStatus {
                 let cause = upstream.lastError.map { ": \($0.sentence)" } ?? "."
                 sentences.append(
                     "Not delivering to \(upstream.name): there is no connection to \(upstream.address)\(cause)"
-                        + Self.waiting(waiting, isStored: self.store != .none)
+                        + StatusWords.waiting(waiting, isStored: self.store != .none)
                 )
             case .outage:
                 sentences.append(
                     "Not delivering to \(upstream.name): it answers everything with a fault of its own."
-                        + Self.waiting(waiting, isStored: self.store != .none)
+                        + StatusWords.waiting(waiting, isStored: self.store != .none)
                 )
             case .untried, .good: break
             }
@@ -54,19 +51,11 @@ extension GatewayStatus {
                 let cause = upstream.lastError.map { " \($0.sentence)" } ?? ""
                 sentences.append(
                     "Not delivering for \(topic): \(upstream.name) refuses the topic, its key or all its tokens.\(cause)"
-                        + Self.waiting(upstream.held, isStored: self.store != .none)
+                        + StatusWords.waiting(upstream.held, isStored: self.store != .none)
                 )
             }
         }
         return sentences
-    }
-
-    private static func waiting(_ count: Int, isStored: Bool) -> String {
-        switch count {
-        case ...0: ""
-        case 1: " One notification waits\(isStored ? " in the store" : "")."
-        default: " \(count) notifications wait\(isStored ? " in the store" : "")."
-        }
     }
 
     private var troubleSentences: [String] {
@@ -77,20 +66,9 @@ extension GatewayStatus {
         if self.counts.unwritten > 0, self.alarms.last?.sentence.contains("list of rejections") == true {
             sentences.append("\(self.counts.unwritten) lines wait for the list of rejections.")
         }
-        for end in self.certificates.sorted(by: { $0.endsAt < $1.endsAt }) {
-            let days = end.daysLeft(now: self.now)
-            guard days <= Self.certificateDays else { break }
-            let when =
-                switch days {
-                case ..<0: "has ended"
-                case 0: "ends today"
-                case 1: "ends tomorrow"
-                default: "ends in \(days) days"
-                }
-            sentences.append("The certificate \(end.file) ('\(end.use)') \(when). Replace it, and reload.")
-        }
+        sentences += CertificateEnd.troubles(self.certificates, now: self.now, cure: "Replace it, and reload.")
         if let age = self.oldestAge, age >= 60, self.condition.level != .down {
-            sentences.append("The oldest notification has waited for \(Self.duration(age)).")
+            sentences.append("The oldest notification has waited for \(StatusWords.duration(age)).")
         }
         if !self.changedFiles.isEmpty {
             sentences.append(
@@ -103,29 +81,13 @@ extension GatewayStatus {
 
     private var wellSentence: String {
         guard self.counts.read + self.counts.recovered > 0 else {
-            return "Ready: nothing has come yet. \(Self.number(self.clients.count, "client")) may connect."
+            return "Ready: nothing has come yet. \(StatusWords.number(self.clients.count, "client")) may connect."
         }
         guard self.rate.read >= 0.05 else {
             return "Ready: nothing comes at the moment, and nothing waits for long."
         }
-        return "Delivering: \(Self.rate(self.rate.read)) come in, and \(Self.rate(self.rate.accepted)) are accepted."
-    }
-
-    private static func rate(_ rate: Double) -> String {
-        rate >= 10 ? "\(Int(rate.rounded())) a second" : "\(Int((rate * 60).rounded())) a minute"
-    }
-
-    private static func number(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
-
-    /// "45 s", "12 min", "3 h", "5 d".
-    package static func duration(_ seconds: Double) -> String {
-        switch seconds {
-        case ..<10: "\((seconds * 10).rounded() / 10) s"
-        case ..<120: "\(Int(seconds)) s"
-        case ..<7200: "\(Int(seconds / 60)) min"
-        case ..<172_800: "\(Int(seconds / 3600)) h"
-        default: "\(Int(seconds / 86_400)) d"
-        }
+        return
+            "Delivering: \(StatusWords.rate(self.rate.read)) come in, and \(StatusWords.rate(self.rate.accepted)) are accepted."
     }
 }
 

@@ -36,22 +36,6 @@ package struct GatewayStatus: Hashable, Codable, Sendable {
     /// The files of the configuration that changed on disk, and were not read again.
     package var changedFiles: [String]
 
-    package struct Health: Hashable, Codable, Sendable {
-        package var isGood: Bool
-        package var sentence: String
-
-        package init(isGood: Bool, _ sentence: String) {
-            self.isGood = isGood
-            self.sentence = sentence
-        }
-    }
-
-    package struct Rate: Hashable, Codable, Sendable {
-        package var read: Double
-        package var accepted: Double
-        package var rejected: Double
-    }
-
     package struct Client: Hashable, Codable, Sendable {
         package var name: String
         package var upstream: String

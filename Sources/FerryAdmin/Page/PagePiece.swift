@@ -1,0 +1,139 @@
+internal import FerryPlatform
+
+/// Pieces of a page for people that every service has.
+package enum PagePiece {
+    /// A column of a table.
+    package typealias Column = (name: String, isNumber: Bool)
+
+    /// The rest of a start tag with a binding, and the text that it has without the script.
+    package static func bound(_ binding: String, _ text: String) -> String {
+        "data-b=\"\(HTML.escaped(binding))\">\(HTML.escaped(text))"
+    }
+
+    // MARK: Cells
+
+    /// The head of a row.
+    package static func head(_ text: String) -> String { "<th scope=\"row\">\(HTML.escaped(text))</th>" }
+
+    package static func cell(_ binding: String, _ text: String) -> String { "<td \(self.bound(binding, text))</td>" }
+
+    /// A cell whose text may break into lines.
+    package static func wideCell(_ binding: String, _ text: String) -> String {
+        "<td class=\"w\" \(self.bound(binding, text))</td>"
+    }
+
+    package static func number(_ binding: String, _ number: Int) -> String {
+        "<td class=\"n\" \(self.bound("\(binding)|n", HTML.number(number)))</td>"
+    }
+
+    package static func time(_ binding: String, _ seconds: Double?) -> String {
+        "<td class=\"n\" \(self.bound("\(binding)|t", HTML.time(seconds)))</td>"
+    }
+
+    package static func ago(_ binding: String, _ seconds: Int?, now: Int) -> String {
+        let text = seconds.map { now - $0 < 2 ? "now" : "\(HTML.time(Double(now - $0))) ago" } ?? "never"
+        return self.cell("\(binding)|a", text)
+    }
+
+    package static func clock(_ binding: String, _ seconds: Int) -> String {
+        let text = Date(timeIntervalSince1970: Double(seconds)).formatted(.iso8601)
+        return "<time datetime=\"\(text)\" \(self.bound("\(binding)|l", text))</time>"
+    }
+
+    // MARK: Sections
+
+    /// - Parameter note: a sentence below the table.
+    package static func table(
+        _ title: String,
+        _ columns: [Column],
+        _ rows: [String],
+        note: String? = nil
+    ) -> String {
+        let head = columns.map { "<th scope=\"col\"\($0.isNumber ? " class=\"n\"" : "")>\($0.name)</th>" }.joined()
+        let id = title.lowercased().replacing(" ", with: "-")
+        let below = note.map { "<p class=\"quiet\">\(HTML.escaped($0))</p>" } ?? ""
+        return """
+            <section aria-labelledby="\(id)"><h2 id="\(id)">\(title)</h2>
+            <div class="wide" tabindex="0" role="region" aria-labelledby="\(id)"><table>
+            <thead><tr>\(head)</tr></thead><tbody>
+            \(rows.map { "<tr>\($0)</tr>" }.joined(separator: "\n"))
+            </tbody></table></div>\(below)</section>
+            """
+    }
+
+    /// The troubles behind the first, which stands in the head.
+    package static func troubles(_ troubles: [Condition]) -> String {
+        guard troubles.count > 1 else { return "" }
+        let lines = troubles.indices.dropFirst().map {
+            "<li \(self.bound("troubles.\($0).sentence|s", troubles[$0].sentence))</li>"
+        }
+        return "<section><h2>Besides</h2><ul class=\"plain\">\(lines.joined())</ul></section>"
+    }
+
+    /// - Parameter cards: the name of each figure, its binding, and its text.
+    package static func cards(_ cards: [(name: String, binding: String, text: String)]) -> String {
+        let rows = cards.map { "<div><dt>\($0.name)</dt><dd \(self.bound($0.binding, $0.text))</dd></div>" }
+        return "<dl class=\"cards\" id=\"figures\">\n\(rows.joined(separator: "\n"))\n</dl>"
+    }
+
+    /// The picture of the last hour.
+    ///
+    /// - Parameters:
+    ///   - noun: what is counted: `Notifications`.
+    ///   - words: the words for the three lines.
+    package static func picture(
+        _ steps: [RateHistory.Step],
+        of noun: String,
+        _ words: (read: String, accepted: String, rejected: String)
+    ) -> String {
+        let top = steps.reduce(0) { max($0, $1.read, $1.accepted, $1.rejected) }
+        func line(_ name: String, _ value: (RateHistory.Step) -> Int) -> String {
+            let points = steps.enumerated().map { index, step in
+                let height = top == 0 ? 0 : Double(value(step)) / Double(top) * 140
+                return "\(720 - (steps.count - index) * 2),\((1500 - height * 10).rounded() / 10)"
+            }
+            return "<polyline class=\"\(name)\" points=\"\(points.joined(separator: " "))\"/>"
+        }
+        return """
+            <section aria-labelledby="hour"><h2 id="hour">The last hour</h2>
+            <svg viewBox="0 0 720 160" role="img" aria-label="\(noun) \(words.read), \(words.accepted) and \(words.rejected) \
+            in the last hour, in steps of ten seconds">\(line("read") { $0.read })\(line("accepted") { $0.accepted })\
+            \(line("rejected") { $0.rejected })</svg>
+            <p class="key quiet"><span><i class="r"></i>\(words.read)</span><span><i class="a"></i>\(words.accepted)</span>\
+            <span><i class="x"></i>\(words.rejected)</span><span>highest: <b id="scale">\(HTML.rate(Double(top) / 10))</b> \
+            a second</span></p>
+            </section>
+            """
+    }
+
+    /// A table of counts by a word, the largest first; nothing if there are none.
+    ///
+    /// - Parameter member: the member of the status that has the counts.
+    package static func counts(_ title: String, _ word: String, _ member: String, _ counts: [String: Int]) -> String {
+        guard !counts.isEmpty else { return "" }
+        let rows = counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { name, count in
+            self.head(name) + self.number("\(member).\(name)", count)
+        }
+        return self.table(title, [(word, false), ("count", true)], rows)
+    }
+
+    package static func certificates(_ ends: [CertificateEnd], now: Int) -> String {
+        guard !ends.isEmpty else { return "" }
+        let rows = ends.enumerated().map { index, end in
+            let days = end.daysLeft(now: now)
+            let text = days < 0 ? "ended" : days == 1 ? "1 day" : "\(HTML.number(days)) days"
+            return self.head(end.file) + "<td>\(HTML.escaped(end.use))</td>"
+                + "<td class=\"n\" \(self.bound("certificates.\(index).endsAt|d", text))</td>"
+        }
+        return self.table("Certificates", [("file", false), ("used as", false), ("left", true)], rows)
+    }
+
+    package static func alarms(_ alarms: [AlarmLine]) -> String {
+        let lines = alarms.enumerated().reversed().map { index, alarm in
+            "<li>\(self.clock("alarms.\(index).at", alarm.at)) \(HTML.escaped(alarm.sentence))</li>"
+        }
+        let none = "<p class=\"quiet\">None since the start.</p>"
+        let list = lines.isEmpty ? none : "<ul class=\"plain\">\(lines.joined())</ul>"
+        return "<section><h2>Last alarms</h2>\(list)</section>"
+    }
+}

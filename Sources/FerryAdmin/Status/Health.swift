@@ -1,0 +1,23 @@
+/// The answer of a health route.
+package struct Health: Hashable, Codable, Sendable {
+    package var isGood: Bool
+    package var sentence: String
+
+    package init(isGood: Bool, _ sentence: String) {
+        self.isGood = isGood
+        self.sentence = sentence
+    }
+}
+
+/// What happens in each second, over the last ten to twenty seconds.
+package struct Rate: Hashable, Codable, Sendable {
+    package var read: Double
+    package var accepted: Double
+    package var rejected: Double
+
+    package init(read: Double, accepted: Double, rejected: Double) {
+        self.read = read
+        self.accepted = accepted
+        self.rejected = rejected
+    }
+}

@@ -1,0 +1,32 @@
+internal import FerryCore
+
+/// An alarm that was reported.
+package struct AlarmLine: Hashable, Codable, Sendable {
+    /// UNIX seconds.
+    package var at: Int
+    package var sentence: String
+
+    package init(at: Int, _ sentence: String) {
+        self.at = at
+        self.sentence = sentence
+    }
+}
+
+/// The last alarms, for operators. Any thread.
+package final class RecentAlarms: Sendable {
+    package static let limit = 20
+
+    private let lines = Locked<[AlarmLine]>([])
+
+    package init() {}
+
+    package func add(_ line: AlarmLine) {
+        self.lines.withLock { lines in
+            lines.append(line)
+            if lines.count > Self.limit { lines.removeFirst() }
+        }
+    }
+
+    /// From the oldest to the newest.
+    package var all: [AlarmLine] { self.lines.withLock { $0 } }
+}

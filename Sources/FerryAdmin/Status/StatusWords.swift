@@ -1,0 +1,30 @@
+/// Words of the sentences that describe a service.
+package enum StatusWords {
+    /// "120 a second", or "30 a minute" where little happens.
+    package static func rate(_ rate: Double) -> String {
+        rate >= 10 ? "\(Int(rate.rounded())) a second" : "\(Int((rate * 60).rounded())) a minute"
+    }
+
+    /// "1 client", "2 clients".
+    package static func number(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+
+    /// "45 s", "12 min", "3 h", "5 d".
+    package static func duration(_ seconds: Double) -> String {
+        switch seconds {
+        case ..<10: "\((seconds * 10).rounded() / 10) s"
+        case ..<120: "\(Int(seconds)) s"
+        case ..<7200: "\(Int(seconds / 60)) min"
+        case ..<172_800: "\(Int(seconds / 3600)) h"
+        default: "\(Int(seconds / 86_400)) d"
+        }
+    }
+
+    /// A sentence about notifications that wait, with a space in front; nothing if none waits.
+    package static func waiting(_ count: Int, isStored: Bool) -> String {
+        switch count {
+        case ...0: ""
+        case 1: " One notification waits\(isStored ? " in the store" : "")."
+        default: " \(count) notifications wait\(isStored ? " in the store" : "")."
+        }
+    }
+}
