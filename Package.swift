@@ -173,7 +173,7 @@ let package = Package(
         .target(
             name: "FerryAppStore",
             dependencies: [
-                "FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryPlatform", "FerryServer", "FerrySQLite",
+                "FerryAdmin", "FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryPlatform", "FerryServer", "FerrySQLite",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -419,7 +419,8 @@ let package = Package(
         .testTarget(
             name: "FerryAppStoreTests",
             dependencies: [
-                "FerryAppStore", "FerryAppStoreTesting", "FerryCore", "FerryHTTP1", "FerryHTTP1TestSupport",
+                "FerryAdmin", "FerryAppStore", "FerryAppStoreTesting", "FerryCore", "FerryHTTP1",
+                "FerryHTTP1TestSupport",
                 "FerryOpenSSL", "FerryServer", "FerrySQLite", "FerryTesting",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -529,7 +530,8 @@ let package = Package(
         .testTarget(
             name: "FerryCommandTests",
             dependencies: [
-                "FerryCLI", "FerryCommand", "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryBench",
+                "FerryCLI", "FerryCommand", "Ferry", "FerryAdmin", "FerryAppStore", "FerryAppStoreTesting",
+                "FerryBench",
                 "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor", "FerryGateway", "FerryHTTP2", "FerryOpenSSL",
                 "FerryServiceWorld", "FerryOptions", "FerryTerminal", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

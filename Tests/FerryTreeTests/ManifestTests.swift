@@ -32,7 +32,7 @@ import Testing
         "Ferry": ["FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL"],
         "FerryOptions": ["FerryBinary", "FerryCore", "FerryHTTP2"],
         "FerryC": ["CFerry", "Ferry", "FerryBinary", "FerryCore", "FerryOpenSSL", "FerryOptions"],
-        "FerryAppStore": ["FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryServer", "FerrySQLite"],
+        "FerryAppStore": ["FerryAdmin", "FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryServer", "FerrySQLite"],
         "FerryTesting": ["FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryServer"],
         "FerryAppStoreTesting": [
             "FerryAppStore", "FerryCore", "FerryHTTP1", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerryTesting",

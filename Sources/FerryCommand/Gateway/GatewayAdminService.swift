@@ -7,7 +7,7 @@ internal import FerryPlatform
 internal import FerryTerminal
 
 /// The admin service of the gateway of this process.
-struct GatewayAdminService {
+enum GatewayAdminService {
     /// What the messages of the process leave for operators. Any thread.
     final class Notes: Sendable {
         let alarms = RecentAlarms()
@@ -28,11 +28,6 @@ struct GatewayAdminService {
         func lastError(of upstream: String) -> AlarmLine? { self.errors.withLock { $0[upstream] } }
     }
 
-    private let server: AdminServer
-    private let ticking: Task<Void, Never>
-    /// The bound port; nil: there is none.
-    var port: Int? { self.server.port }
-
     /// Begins to answer; nil if there is no socket and no port.
     ///
     /// - Throws: ``CommandFailure`` when a socket or port that was asked for cannot be had.
@@ -41,34 +36,9 @@ struct GatewayAdminService {
         _ gateway: Gateway,
         _ upstreams: [GatewayUpstream],
         _ notes: Notes
-    ) async throws(CommandFailure) -> GatewayAdminService? {
-        for warning in plan.admin.warnings {
-            MessageWriter.shared.write(.warning(GatewayLogEvent.adminOpen, warning))
-        }
-        guard plan.admin.socket.path != nil || plan.admin.port != nil else { return nil }
+    ) async throws(CommandFailure) -> AdminService? {
         let admin = GatewayAdmin(gateway, Self.surroundings(plan, upstreams, notes))
-        var configuration = AdminServer.Configuration(socketPath: plan.admin.socket.path, port: plan.admin.port)
-        while true {
-            do {
-                let server = try await AdminServer.start(configuration) { await admin.answer($0) }
-                return GatewayAdminService(server: server, ticking: Task { await admin.run() })
-            } catch {
-                let place = configuration.socketPath ?? ""
-                guard case .chosen = plan.admin.socket, configuration.socketPath != nil else {
-                    let place = plan.admin.port.map { Endpoint.text($0.host, $0.number) } ?? place
-                    throw .usage("admin: \(place) cannot be listened on: \(Sentence.of(error))")
-                }
-                MessageWriter.shared.write(
-                    .warning(
-                        GatewayLogEvent.adminFailed,
-                        "the admin socket \(place) cannot be made: \(Sentence.of(error))",
-                        [.file: .text(place), .reason: .text(Sentence.of(error))]
-                    )
-                )
-                configuration.socketPath = nil
-                if configuration.port == nil { return nil }
-            }
-        }
+        return try await AdminService.start(plan.admin, tick: { await admin.run() }, answer: { await admin.answer($0) })
     }
 
     private static func surroundings(
@@ -91,10 +61,5 @@ struct GatewayAdminService {
         }
         around.certificates = { certificates }
         return around
-    }
-
-    func stop() async {
-        self.ticking.cancel()
-        await self.server.stop()
     }
 }

@@ -112,7 +112,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         }
         let gateway = try await self.start(configuration, upstreams)
         messages.sayStart(try await gateway.counts)
-        let admin: GatewayAdminService?
+        let admin: AdminService?
         do {
             admin = try await GatewayAdminService.start(plan, gateway, upstreams, notes)
         } catch {

@@ -97,37 +97,13 @@ struct GatewayFile {
         }
     }
 
-    /// The admin service.
-    struct Admin {
-        /// The socket in the file system; without it, the program chooses a place.
-        var socket: String?
-        var host: String?
-        /// Without it there is no port.
-        var port: Int?
-        /// The file of the token that readers of the port must send.
-        var tokenFile: String?
-        var cert: String?
-        var key: String?
-
-        init(_ object: OptionObject) throws(OptionFault) {
-            var object = object
-            self.socket = try object.take("socket", .file)?.text
-            self.host = try object.take("host", .text)?.text
-            self.port = try object.take("port", .count(0...65_535))?.count
-            self.tokenFile = try object.take("tokenFile", .file)?.text
-            self.cert = try object.take("cert", .file)?.text
-            self.key = try object.take("key", .file)?.text
-            try object.endWithoutArchive()
-        }
-    }
-
     var listen: Listen
     var upstreams: [String: Upstream]
     var clients: [Client]
     /// The file of the list of rejections and dead letters, one JSON line for each.
     var rejections: String?
     var store: Store?
-    var admin: Admin?
+    var admin: AdminSettings?
     /// Whether a notification that may have arrived is sent once more. The default is true.
     var repeatsUnknown: Bool?
 
@@ -156,7 +132,20 @@ struct GatewayFile {
         self.clients = []
         for client in clients { self.clients.append(try Client(client)) }
         self.store = try store.map { (store) throws(OptionFault) in try Store(store) }
-        self.admin = try admin.map { (admin) throws(OptionFault) in try Admin(admin) }
+        self.admin = try admin.map { (admin) throws(OptionFault) in try AdminSettings(admin) }
+    }
+}
+
+extension AdminSettings {
+    fileprivate init(_ object: OptionObject) throws(OptionFault) {
+        var object = object
+        self.socket = try object.take("socket", .file)?.text
+        self.host = try object.take("host", .text)?.text
+        self.port = try object.take("port", .count(0...65_535))?.count
+        self.tokenFile = try object.take("tokenFile", .file)?.text
+        self.cert = try object.take("cert", .file)?.text
+        self.key = try object.take("key", .file)?.text
+        try object.endWithoutArchive()
     }
 }
 

@@ -8,6 +8,5 @@ enum GatewayLogEvent: String, CaseIterable {
     case badFrame, lengthInCharacters
     case refusedClient, doctor, emptyConnection
     case upstream
-    case adminOpen, adminFailed
     case recovered, stopping, stopped, kept, lostInAll, listKept, listLost
 }

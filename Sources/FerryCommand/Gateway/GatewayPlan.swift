@@ -126,7 +126,11 @@ struct GatewayPlan {
         self.rejections = file.rejections.map(output)
         self.store = file.store.map { (output($0.path), $0.fsync ?? false) }
         let store = self.store?.path
-        self.admin = try Self.named("admin") { try AdminPlan(file.admin, store: store, output, path) }
+        var admin = file.admin ?? AdminSettings()
+        admin.socket = admin.socket.map(output)
+        self.admin = try Self.named("admin") {
+            try AdminPlan(admin, .members, of: .gateway, store: store) { try path($0, $1.rawValue) }
+        }
         self.certificates = Self.certificates(
             file,
             identity: identity,

@@ -5,9 +5,6 @@ internal import FerryTerminal
 
 /// The status of a gateway as lines for a terminal.
 struct GatewayStatusText {
-    /// The lines and columns of the smallest terminal that everything important fits into.
-    static let lines = 24
-    static let columns = 80
     /// The clients that are shown. The busiest come first.
     private static let clientLimit = 8
 
@@ -39,22 +36,9 @@ struct GatewayStatusText {
         return lines.joined(separator: "\n")
     }
 
-    /// The first lines of a screen, each cut to the columns of a terminal.
-    func screen(lines: Int, columns: Int) -> String {
-        self.screen.split(separator: "\n", omittingEmptySubsequences: false).prefix(lines)
-            .map { $0.count <= columns ? String($0) : $0.prefix(columns - 1) + "…" }
-            .joined(separator: "\n")
-    }
-
     private var word: String {
-        let word =
-            switch self.status.condition.level {
-            case .well: "well"
-            case .trouble: "with trouble"
-            case .down: "down"
-            }
         let age = HTML.time(Double(self.status.now - self.status.startedAt))
-        return "ferry gateway \(self.status.ferry), since \(age): \(word)"
+        return "ferry gateway \(self.status.ferry), since \(age): \(self.status.condition.level.word)"
     }
 
     private var upstreams: TextTable {

@@ -121,6 +121,10 @@ package enum ServerLogEvent: String, CaseIterable, Sendable {
     case noticesRefused
     /// Another process has the store or the address, and ends.
     case waitsForPredecessor
+    /// The admin port is beyond this machine, and has no token or no encryption.
+    case adminOpen
+    /// The admin socket that the program chose cannot be made.
+    case adminFailed
     /// Messages were dropped, because nobody read standard error.
     case messagesDropped
 }

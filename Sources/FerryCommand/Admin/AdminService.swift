@@ -1,0 +1,71 @@
+internal import FerryAdmin
+internal import FerryTerminal
+
+/// The admin service of a server of this process.
+struct AdminService {
+    private let server: AdminServer
+    private let ticking: Task<Void, Never>
+    /// The bound port; nil: there is none.
+    var port: Int? { self.server.port }
+
+    /// Begins to answer; nil if there is no socket and no port.
+    ///
+    /// - Parameters:
+    ///   - tick: notes rates until its task is cancelled.
+    ///   - answer: makes the answer to a request that was let in.
+    /// - Throws: ``CommandFailure`` when a socket or port that was asked for cannot be had.
+    static func start(
+        _ plan: AdminPlan,
+        tick: @escaping @Sendable () async -> Void,
+        answer: @escaping @Sendable (AdminRequest) async -> AdminAnswer
+    ) async throws(CommandFailure) -> AdminService? {
+        for warning in plan.warnings { MessageWriter.shared.write(.warning(ServerLogEvent.adminOpen, warning)) }
+        guard plan.socket.path != nil || plan.port != nil else { return nil }
+        guard let server = try await Self.listen(plan, answer) else { return nil }
+        return AdminService(server: server, ticking: Task { await tick() })
+    }
+
+    private static func listen(
+        _ plan: AdminPlan,
+        _ answer: @escaping @Sendable (AdminRequest) async -> AdminAnswer
+    ) async throws(CommandFailure) -> AdminServer? {
+        do {
+            return try await AdminServer.start(.init(socketPath: plan.socket.path, port: plan.port), answer: answer)
+        } catch {
+            let reason = Sentence.of(error)
+            guard case .chosen(let path) = plan.socket else { throw Self.failure(plan.socket.path, plan.port, reason) }
+            // A socket that nobody asked for fails no start. If the port cannot be had either, it was the cause.
+            let server = try await Self.listenOnPort(plan.port, answer)
+            MessageWriter.shared.write(
+                .warning(
+                    ServerLogEvent.adminFailed,
+                    "the admin socket \(path) cannot be made: \(reason)",
+                    [.file: .text(path), .reason: .text(reason)]
+                )
+            )
+            return server
+        }
+    }
+
+    private static func listenOnPort(
+        _ port: AdminServer.Port?,
+        _ answer: @escaping @Sendable (AdminRequest) async -> AdminAnswer
+    ) async throws(CommandFailure) -> AdminServer? {
+        guard let port else { return nil }
+        do {
+            return try await AdminServer.start(.init(port: port), answer: answer)
+        } catch {
+            throw Self.failure(nil, port, Sentence.of(error))
+        }
+    }
+
+    private static func failure(_ path: String?, _ port: AdminServer.Port?, _ reason: String) -> CommandFailure {
+        let places = [path, port.map { Endpoint.text($0.host, $0.number) }].compactMap { $0 }
+        return .usage("admin: \(places.joined(separator: " or ")) cannot be listened on: \(reason)")
+    }
+
+    func stop() async {
+        self.ticking.cancel()
+        await self.server.stop()
+    }
+}
