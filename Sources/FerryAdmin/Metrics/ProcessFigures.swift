@@ -15,7 +15,7 @@ package struct ProcessFigures: Hashable, Sendable {
 
     /// Reads the figures of this moment; nil if the system does not tell them.
     package static var current: ProcessFigures? {
-        guard let stat = self.contents("/proc/self/stat"), let system = self.contents("/proc/stat"),
+        guard let stat = self.contents("/proc/self/stat", longest: 4096),
             // The name of the program stands in parentheses, and may have spaces.
             let end = stat.lastIndex(of: ")")
         else { return nil }
@@ -28,18 +28,24 @@ package struct ProcessFigures: Hashable, Sendable {
         figures.cpuSeconds = (user + kernel) / ticks
         figures.virtualBytes = virtual
         figures.residentBytes = resident * Int(sysconf(Int32(_SC_PAGESIZE)))
-        let boot = system.split(separator: "\n").first { $0.hasPrefix("btime ") }.flatMap { Double($0.dropFirst(6)) }
-        figures.startedAt = (boot ?? 0) + start / ticks
+        figures.startedAt = self.bootedAt + start / ticks
         figures.openDescriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
         var limit = rlimit()
         if getrlimit(SystemCalls.openFiles, &limit) == 0 { figures.descriptorLimit = Int(clamping: limit.rlim_cur) }
         return figures
     }
 
-    private static func contents(_ path: String) -> String? {
+    /// When the machine started, in UNIX seconds. The file has a number for each interrupt of a large machine, so that it is
+    /// read once.
+    private static let bootedAt: Double = {
+        let lines = Self.contents("/proc/stat", longest: 1 << 20)?.split(separator: "\n") ?? []
+        return lines.first { $0.hasPrefix("btime ") }.flatMap { Double($0.dropFirst(6)) } ?? 0
+    }()
+
+    private static func contents(_ path: String, longest: Int) -> String? {
         guard let file = fopen(path, "re") else { return nil }
         defer { fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: 65_536)
+        var bytes = [UInt8](repeating: 0, count: longest)
         return String(decoding: bytes.prefix(fread(&bytes, 1, bytes.count, file)), as: UTF8.self)
     }
 }

@@ -1,6 +1,7 @@
 internal import FerryCore
 internal import FerryHTTP1
 package import FerryOpenSSL
+internal import FerryPlatform
 internal import FerryServer
 package import NIOCore
 internal import NIOHTTP1
@@ -78,7 +79,7 @@ package final class AdminServer: Sendable {
             if let own = configuration.port {
                 var listening = Listener.Configuration()
                 (listening.host, listening.port, listening.tls) = (own.host, own.number, own.tls)
-                let access = AdminAccess(names: [own.host], token: own.token)
+                let access = AdminAccess(names: Self.names.union([own.host]), token: own.token)
                 let server = try await Self.serve(listening, .port, access, on: group, answer)
                 port = server.port
                 servers.append(server)
@@ -89,6 +90,13 @@ package final class AdminServer: Sendable {
             throw error
         }
         return AdminServer(group, servers, port: port)
+    }
+
+    /// The name of this machine, under which others on its network scrape it.
+    private static var names: Set<String> {
+        var name = [CChar](repeating: 0, count: 256)
+        guard gethostname(&name, name.count - 1) == 0 else { return [] }
+        return [String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)]
     }
 
     private static func serve(
@@ -104,10 +112,9 @@ package final class AdminServer: Sendable {
             do throws(AdminAccess.Refusal) {
                 try access.admit(way, request.method, request.headers)
             } catch {
-                return AdminAnswer(refusal: error).answer(to: request.method)
+                return AdminAnswer(refusal: error).serverAnswer
             }
-            let made = await answer(AdminRequest(request, way))
-            return made.answer(to: request.method)
+            return await answer(AdminRequest(request, way)).serverAnswer
         }
     }
 
@@ -195,13 +202,14 @@ package struct AdminAnswer: Sendable {
         }
     }
 
-    /// The headers keep what is shown out of caches, frames and guesses of its type.
-    func answer(to method: String) -> HTTPServerAnswer {
+    /// The headers keep what is shown out of caches, frames, guesses of its type and pages of other origins. The server
+    /// leaves out the body in answer to `HEAD`, and keeps its length.
+    var serverAnswer: HTTPServerAnswer {
         var headers: HTTPHeaders = [
             "Content-Type": self.contentType, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
-            "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+            "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",
         ]
         for (name, value) in self.headers { headers.replaceOrAdd(name: name, value: value) }
-        return HTTPServerAnswer(status: self.status, headers: headers, body: method == "HEAD" ? [] : self.body)
+        return HTTPServerAnswer(status: self.status, headers: headers, body: self.body)
     }
 }

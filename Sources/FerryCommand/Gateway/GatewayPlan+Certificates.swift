@@ -13,6 +13,7 @@ extension GatewayPlan {
         _ file: GatewayFile,
         identity: TLSIdentity,
         upstreams: [(name: String, configuration: HTTP2Configuration)],
+        admin: TLSIdentity?,
         _ output: (String) -> String
     ) -> [CertificateEnds.Entry] {
         func entry(_ use: String, _ name: String, _ certificates: [CertificateSummary]) -> CertificateEnds.Entry? {
@@ -34,6 +35,7 @@ extension GatewayPlan {
             }
             if let ca = upstream.text("ca") { entries.append(authorities("upstreams.\(name).ca", ca)) }
         }
+        if let cert = file.admin?.cert, let admin { entries.append(entry("admin.cert", cert, admin.certificates)) }
         return entries.compactMap { $0 }
     }
 

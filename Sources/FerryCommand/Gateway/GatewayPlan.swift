@@ -135,9 +135,11 @@ struct GatewayPlan {
             file,
             identity: identity,
             upstreams: zip(upstreamNames, self.upstreams).map { (name: $0, configuration: $1) },
+            admin: self.admin.identity,
             output
         )
         self.note(key: output(listen.key), "'listen.key'")
+        if let key = file.admin?.key { self.note(key: output(key), "'admin.key'") }
         for name in upstreamNames {
             let upstream = file.upstreams[name]
             if let p8 = upstream?.text("p8") {

@@ -51,8 +51,11 @@ package final class GatewayAdmin: Sendable {
         var loop: LoopFigures
         var upstreams: [UpstreamWatch.Figures]
         var status: GatewayStatus
+        let answers = SharedAnswers()
     }
 
+    /// How long a reader waits for the gateway's event loop.
+    private static let patience: Duration = .seconds(2)
     /// The time between two steps of the history while nobody asks.
     private static let tick: Duration = .seconds(5)
 
@@ -75,14 +78,9 @@ package final class GatewayAdmin: Sendable {
     /// asks.
     package func run() async {
         while !Task.isCancelled {
-            _ = await self.snapshot.value
+            _ = await self.snapshot.value(within: Self.patience)
             try? await Task.sleep(for: Self.tick)
         }
-    }
-
-    /// The status of this moment; nil after the end of the gateway.
-    package var status: GatewayStatus? {
-        get async { await self.snapshot.value?.status }
     }
 
     /// Answers a request that was let in. Requests that change something are not known here.
@@ -93,30 +91,22 @@ package final class GatewayAdmin: Sendable {
         guard ["/", "/status", "/metrics", "/health/ready", "/health/delivering"].contains(request.path) else {
             return .notFound
         }
-        guard let snapshot = await self.snapshot.value else { return AdminAnswer(status: 503, "It ends.") }
-        switch request.path {
-        case "/": return self.page.answer(snapshot.status)
-        case "/status": return Self.json(snapshot.status)
-        case "/metrics": return self.metrics(snapshot)
-        case "/health/ready": return Self.health(snapshot.status.ready)
-        default: return Self.health(snapshot.status.delivering)
+        guard let found = await self.snapshot.value(within: Self.patience) else {
+            return AdminAnswer(status: 503, "The event loop of the gateway does not answer.")
+        }
+        guard let snapshot = found else { return AdminAnswer(status: 503, "It ends.") }
+        return snapshot.answers.answer(request.path) {
+            switch request.path {
+            case "/": self.page.answer(snapshot.status)
+            case "/status": AdminAnswer(status: snapshot.status)
+            case "/metrics": self.metrics(snapshot)
+            case "/health/ready": AdminAnswer(snapshot.status.ready)
+            default: AdminAnswer(snapshot.status.delivering)
+            }
         }
     }
 
     // MARK: Answers
-
-    private static func health(_ health: Health) -> AdminAnswer {
-        AdminAnswer(status: health.isGood ? 200 : 503, health.sentence)
-    }
-
-    private static func json(_ status: GatewayStatus) -> AdminAnswer {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let json = try? encoder.encode(status) else {
-            return AdminAnswer(status: 500, "The status cannot be written as JSON.")
-        }
-        return AdminAnswer(json: Array(json))
-    }
 
     private func metrics(_ snapshot: Snapshot) -> AdminAnswer {
         let metrics = GatewayMetrics(
@@ -125,17 +115,9 @@ package final class GatewayAdmin: Sendable {
             snapshot.status,
             upstreams: snapshot.upstreams,
             droppedLogs: self.around.droppedLogs(),
-            storeBytes: self.around.storePath.map(Self.storeBytes)
+            storeBytes: self.around.storePath.map(StoreSize.bytes)
         )
         return AdminAnswer(contentType: MetricsText.contentType, body: metrics.text.bytes)
-    }
-
-    /// The size of a store with the files that SQLite keeps beside it.
-    private static func storeBytes(_ path: String) -> Int {
-        ["", "-wal", "-shm"].reduce(0) { sum, suffix in
-            var status = stat()
-            return stat(path + suffix, &status) == 0 ? sum + Int(status.st_size) : sum
-        }
     }
 
     // MARK: The status

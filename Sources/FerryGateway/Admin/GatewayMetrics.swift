@@ -8,6 +8,7 @@ package struct GatewayMetrics {
     /// The clients that have series of their own. The rest is counted as `other`, for the life of the process: otherwise a
     /// configuration with many clients would make more series than Prometheus likes to keep.
     package static let clientLimit = 200
+    private static let otherClients = "other"
 
     fileprivate typealias Labels = [(name: String, value: String)]
 
@@ -158,7 +159,8 @@ package struct GatewayMetrics {
         var others: [Int: ClientSum] = [:]
         for (index, client) in self.figures.clients.enumerated() {
             let upstream = self.name(of: client.upstream)
-            guard index >= Self.clientLimit else {
+            // A client of that name counts there, too: two series with the same labels would spoil the whole answer.
+            guard index >= Self.clientLimit || client.name == Self.otherClients else {
                 sums.append(
                     ClientSum(
                         labels: [("client", client.name), ("upstream", upstream)],
@@ -170,7 +172,7 @@ package struct GatewayMetrics {
                 )
                 continue
             }
-            let labels = [("client", "other"), ("upstream", upstream)]
+            let labels = [("client", Self.otherClients), ("upstream", upstream)]
             others[client.upstream, default: ClientSum(labels: labels)].add(client)
         }
         return sums + others.sorted { $0.key < $1.key }.map(\.value)

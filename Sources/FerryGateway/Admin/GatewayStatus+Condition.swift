@@ -5,7 +5,8 @@ extension GatewayStatus {
     /// Judges the figures, and fills ``condition``, ``troubles``, ``ready`` and ``delivering``.
     package mutating func judge() {
         let down = self.clients.isEmpty ? [] : self.downSentences
-        self.troubles = (down.map { Condition(.down, $0) } + self.troubleSentences.map { Condition(.trouble, $0) })
+        let troubles = self.troubleSentences(delivers: down.isEmpty)
+        self.troubles = down.map { Condition(.down, $0) } + troubles.map { Condition(.trouble, $0) }
         self.condition = self.troubles.first ?? Condition(.well, self.wellSentence)
         self.ready = self.readiness
         self.delivering =
@@ -58,7 +59,8 @@ extension GatewayStatus {
         return sentences
     }
 
-    private var troubleSentences: [String] {
+    /// - Parameter delivers: false if a sentence before says that notifications wait, and why.
+    private func troubleSentences(delivers: Bool) -> [String] {
         var sentences: [String] = []
         if self.store == .troubled {
             sentences.append("The store cannot be written. Notifications wait, and no new client is taken.")
@@ -67,7 +69,7 @@ extension GatewayStatus {
             sentences.append("\(self.counts.unwritten) lines wait for the list of rejections.")
         }
         sentences += CertificateEnd.troubles(self.certificates, now: self.now, cure: "Replace it, and reload.")
-        if let age = self.oldestAge, age >= 60, self.condition.level != .down {
+        if let age = self.oldestAge, age >= 60, delivers {
             sentences.append("The oldest notification has waited for \(StatusWords.duration(age)).")
         }
         if !self.changedFiles.isEmpty {

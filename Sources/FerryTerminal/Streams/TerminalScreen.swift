@@ -40,6 +40,11 @@ package final class TerminalScreen {
     ///
     /// - Parameter milliseconds: the time to wait.
     package func key(within milliseconds: Int32) -> Character? {
+        guard self.isRaw else {
+            // The end of another input is there at once and always: without this, the program would ask for it in a loop.
+            poll(nil, 0, milliseconds)
+            return nil
+        }
         var waiting = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
         guard poll(&waiting, 1, milliseconds) > 0, waiting.revents & Int16(POLLIN) != 0 else { return nil }
         var byte: UInt8 = 0
