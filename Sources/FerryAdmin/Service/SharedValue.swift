@@ -56,7 +56,9 @@ package actor SharedValue<Value: Sendable> {
     private final class Answer: Sendable {
         private let continuation: Locked<CheckedContinuation<Value?, Never>?>
 
-        init(_ continuation: CheckedContinuation<Value?, Never>) { self.continuation = Locked(continuation) }
+        init(_ continuation: CheckedContinuation<Value?, Never>) {
+            self.continuation = Locked<CheckedContinuation<Value?, Never>?>(continuation)
+        }
 
         func give(_ value: Value?) { self.continuation.withLock { $0.take() }?.resume(returning: value) }
     }

@@ -34,6 +34,9 @@ public final class AppStoreServer: Service {
         /// How a start takes the address of a process that ends. If nil, the start fails while another process has it.
         package var succession: Succession?
 
+        /// Gets the status of each post's answer, and the time since its last byte, on any thread. It must not block.
+        package var onAnswer: (@Sendable (_ status: Int, _ time: Duration) -> Void)?
+
         /// Makes a configuration for this machine only: any free port of 127.0.0.1, the path `/`, no TLS.
         public init() {}
     }
@@ -48,6 +51,10 @@ public final class AppStoreServer: Service {
     public var port: Int { self.server.port }
     /// The address that is listened on.
     package var host: String { self.server.host }
+    /// The counts of the connections, and how many are open. Holds a lock for a few instructions.
+    package var connections: (counts: ConnectionCounts, open: Int) {
+        (self.server.counts, self.server.openConnections)
+    }
     /// The event loop of the listener: a watchdog follows it.
     package var eventLoop: any EventLoop { self.server.eventLoop }
 
@@ -66,13 +73,19 @@ public final class AppStoreServer: Service {
         // When the queue is full, Linux drops the packets that open a connection, and they come again after a second.
         settings.limits.queue = Self.queueLimit
         settings.tls = try configuration.identity.map { try TLSContext(server: .init(identity: $0)) }
-        let path = configuration.path
+        let (path, onAnswer) = (configuration.path, configuration.onAnswer)
         let (listening, limits) = (settings, HTTPServer.Limits(body: receiver.bodyLimit))
         let start: @Sendable () async throws -> HTTPServer = {
             try await HTTPServer.start(listening, limits: limits) { request, received in
-                guard request.path == path else { return .init(status: receiver.misdirected(404)) }
-                let post = AppStoreRequest(method: request.method, body: request.body, received: received)
-                return .init(status: await receiver.answer(to: post))
+                let status: Int
+                if request.path == path {
+                    let post = AppStoreRequest(method: request.method, body: request.body, received: received)
+                    status = await receiver.answer(to: post)
+                } else {
+                    status = receiver.misdirected(404)
+                }
+                if request.method == "POST" { onAnswer?(status, ContinuousClock.now - received) }
+                return .init(status: status)
             }
         }
         guard let succession = configuration.succession, listening.passed == nil else {

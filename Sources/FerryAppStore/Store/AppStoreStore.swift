@@ -61,6 +61,8 @@ public final class AppStoreStore: Service {
     let thread = NIOThreadPool(numberOfThreads: 1)
     let core = Core()
     private let queue = Locked(Queue())
+    /// Why the store could not be written at the last try.
+    let writeTrouble = Locked<String?>(nil)
     /// Raised when there is something new to deliver, and when deliveries must end.
     let changes = Signal()
 
@@ -250,12 +252,14 @@ public final class AppStoreStore: Service {
                 throw AppStoreStoreError("The store cannot be written.", error)
             }
             do { try file.advanceMark() } catch { throw AppStoreStoreError(.inaccessible, error.description) }
+            self.writeTrouble.withLock { $0 = nil }
             for (take, isNew) in zip(takes, areNew) { take.continuation.resume(returning: .taken(isNew: isNew)) }
             self.changes.raise()
             return
         } catch {
             failure = error.description
         }
+        self.writeTrouble.withLock { $0 = failure }
         for take in takes { take.continuation.resume(returning: .failed(failure)) }
     }
 
@@ -275,6 +279,7 @@ public final class AppStoreStore: Service {
                 for (_, continuation) in attempts { continuation.resume() }
                 return
             }
+            self.writeTrouble.withLock { $0 = error.description }
             self.onEvent?(.notNoted(error.description))
             Task {
                 try? await Task.sleep(for: Self.openInterval)
@@ -282,6 +287,7 @@ public final class AppStoreStore: Service {
             }
             return
         }
+        self.writeTrouble.withLock { $0 = nil }
         for (_, continuation) in attempts { continuation.resume() }
     }
 
@@ -422,7 +428,7 @@ public final class AppStoreStore: Service {
         return try await self.reading { file throws(SQLiteError) in try file.removeOld(before: time, limit: limit) }
     }
 
-    private func reading<Result: Sendable>(
+    func reading<Result: Sendable>(
         _ body: @escaping @Sendable (StoreFile) throws(SQLiteError) -> Result
     ) async throws(AppStoreStoreError) -> Result {
         try await self.onThread { () throws(AppStoreStoreError) in

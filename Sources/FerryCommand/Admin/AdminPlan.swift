@@ -98,11 +98,14 @@ struct AdminPlan {
         do {
             bytes = try FileDescriptor.contents(of: path, limit: self.longestToken)
         } catch {
-            throw .usage("\(option): \(path) cannot be read: \(FileFailure(reason: error.reason))")
+            throw .usage(
+                FileName(path).sentence("cannot be read: \(FileFailure(reason: error.reason))", option: option)
+            )
         }
         let line = bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
         guard line.count >= 16, line.count < Self.longestToken, line.allSatisfy({ 0x21...0x7e ~= $0 }) else {
-            throw .usage("\(option): the first line of \(path) is not a token of 16 or more letters, digits or signs")
+            let name = FileName(path).words(option: option)
+            throw .usage("\(option): the first line of \(name) is not a token of 16 or more letters, digits or signs")
         }
         return Array(line)
     }

@@ -1,4 +1,5 @@
 internal import FerryAdmin
+internal import FerryOpenSSL
 internal import FerryTerminal
 
 /// The admin service of a server of this process.
@@ -60,7 +61,9 @@ struct AdminService {
     }
 
     private static func failure(_ path: String?, _ port: AdminServer.Port?, _ reason: String) -> CommandFailure {
-        let places = [path, port.map { Endpoint.text($0.host, $0.number) }].compactMap { $0 }
+        // What was given as the path may be a secret.
+        let socket = path.map { FileName($0).words(option: "the admin socket") }
+        let places = [socket, port.map { Endpoint.text($0.host, $0.number) }].compactMap { $0 }
         return .usage("admin: \(places.joined(separator: " or ")) cannot be listened on: \(reason)")
     }
 

@@ -19,10 +19,12 @@ struct AppStoreCommand: AsyncParsableCommand {
               ferry appstore verify post.json --app com.example.app
               ferry appstore list --store notifications.db --state dead
               ferry appstore redeliver --store notifications.db --dead
+              ferry appstore status --store notifications.db
             """,
         subcommands: [
             AppStoreServeCommand.self, AppStoreVerifyCommand.self, AppStoreListCommand.self, AppStoreShowCommand.self,
-            AppStoreRedeliverCommand.self, AppStoreTestCommand.self, AppStoreRecoverCommand.self,
+            AppStoreRedeliverCommand.self, AppStoreStatusCommand.self, AppStoreTopCommand.self,
+            AppStoreTestCommand.self, AppStoreRecoverCommand.self,
         ]
     )
 }

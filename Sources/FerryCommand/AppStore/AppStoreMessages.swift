@@ -8,13 +8,6 @@ internal import FerryTerminal
 /// Anybody may post to the receiver, so a flood of posts must not become a flood of lines.
 final class AppStoreMessages: Sendable {
     private struct State {
-        var taken = 0
-        var duplicates = 0
-        var refused = 0
-        var postponed = 0
-        var delivered = 0
-        var failed = 0
-        var setAside = 0
         var second: Int64 = 0
         var lines = 0
         var hidden = 0
@@ -23,24 +16,27 @@ final class AppStoreMessages: Sendable {
     private static let linesPerSecond = 10
 
     private let state = Locked(State())
+    private let watch: AppStoreWatch
     private let start = ContinuousClock.now
     private let write: @Sendable (LogMessage) -> Void
 
-    init(write: @escaping @Sendable (LogMessage) -> Void = { MessageWriter.shared.write($0) }) { self.write = write }
+    /// - Parameter watch: counts the events.
+    init(_ watch: AppStoreWatch, write: @escaping @Sendable (LogMessage) -> Void) {
+        self.watch = watch
+        self.write = write
+    }
 
     func say(_ event: AppStoreReceiverEvent) {
+        self.watch.note(event)
         switch event {
-        case .taken: self.state.withLock { $0.taken += 1 }
-        case .duplicate: self.state.withLock { $0.duplicates += 1 }
+        case .taken, .duplicate: break
         case .refused(let error, let status):
-            self.state.withLock { $0.refused += 1 }
             self.say(
                 .refused,
                 "refused with \(status): \(error.description)",
                 [.status: .number(status), .reason: .text(error.description)]
             )
         case .misdirected(let status):
-            self.state.withLock { $0.refused += 1 }
             let reason = "the request has another \(status == 404 ? "path than --path" : "method than POST")"
             self.say(
                 .refused,
@@ -48,7 +44,6 @@ final class AppStoreMessages: Sendable {
                 [.status: .number(status), .reason: .text(reason)]
             )
         case .postponed(let uuid, let reason):
-            self.state.withLock { $0.postponed += 1 }
             self.say(
                 .postponed,
                 "\(uuid) was not taken, and Apple was asked to come again: \(reason)",
@@ -59,12 +54,10 @@ final class AppStoreMessages: Sendable {
     }
 
     func say(_ event: AppStoreDeliveryEvent) {
+        self.watch.note(event)
         switch event {
-        case .delivered: self.state.withLock { $0.delivered += 1 }
+        case .delivered: break
         case .failed(let uuid, let destination, let reason, let again):
-            self.state.withLock { state in
-                if again == nil { state.setAside += 1 } else { state.failed += 1 }
-            }
             let place = (try? HTTPURL(destination).description) ?? "its destination"
             let next =
                 again.map {
@@ -88,18 +81,22 @@ final class AppStoreMessages: Sendable {
     }
 
     func sayEnd() {
-        let state = self.state.withLock(\.self)
-        self.sayHidden(state.hidden)
+        self.sayHidden(self.state.withLock(\.hidden))
+        let posts = self.watch.posts
+        let deliveries = self.watch.deliveries.map(\.figures)
+        let delivered = deliveries.reduce(0) { $0 + $1.delivered }
+        let setAside = deliveries.reduce(0) { $0 + $1.setAside }
+        let failed = deliveries.reduce(0) { $0 + $1.failed } - setAside
         self.write(
             LogMessage(
                 AppStoreLogEvent.stopped,
                 .notice,
-                "\(state.taken) taken, \(state.duplicates) copies, \(state.refused) refused, \(state.postponed) postponed; "
-                    + "\(state.delivered) delivered, \(state.failed) attempts failed, \(state.setAside) set aside",
+                "\(posts.taken) taken, \(posts.copies) copies, \(posts.allRefused) refused, \(posts.postponed) postponed; "
+                    + "\(delivered) delivered, \(failed) attempts failed, \(setAside) set aside",
                 [
-                    .taken: .number(state.taken), .copies: .number(state.duplicates), .refused: .number(state.refused),
-                    .postponed: .number(state.postponed), .delivered: .number(state.delivered),
-                    .failed: .number(state.failed), .setAside: .number(state.setAside),
+                    .taken: .number(posts.taken), .copies: .number(posts.copies), .refused: .number(posts.allRefused),
+                    .postponed: .number(posts.postponed), .delivered: .number(delivered),
+                    .failed: .number(failed), .setAside: .number(setAside),
                 ]
             )
         )

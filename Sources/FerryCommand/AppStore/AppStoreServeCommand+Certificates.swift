@@ -4,8 +4,10 @@ internal import FerryTerminal
 extension AppStoreServeCommand {
     /// The certificates that the receiver shows or trusts.
     ///
-    /// - Parameter identity: nil behind a proxy that has the certificate.
-    func certificates(_ identity: TLSIdentity?) -> [CertificateEnds.Entry] {
+    /// - Parameters:
+    ///   - identity: nil behind a proxy that has the certificate.
+    ///   - admin: nil: there is no admin port, or it is not encrypted.
+    func certificates(_ identity: TLSIdentity?, admin: TLSIdentity?) -> [CertificateEnds.Entry] {
         let cert = self.identity.text("cert")
         let own = (option: cert == nil ? "--p12" : "--cert", path: cert ?? self.identity.text("p12"))
         let authorities = self.forwardCA.flatMap { path -> CertificateChain? in
@@ -16,6 +18,7 @@ extension AppStoreServeCommand {
         }
         let files = [
             (own.option, own.path, identity?.certificates), ("--forward-ca", self.forwardCA, authorities?.certificates),
+            ("--admin-cert", self.admin.cert, admin?.certificates),
         ]
         return files.compactMap { option, path, certificates in
             guard let path, let certificates else { return nil }

@@ -87,6 +87,8 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
     )
     var forwardCA: String?
 
+    @OptionGroup(title: "Metrics, health and status") var admin: AdminOptions
+
     @OptionGroup(title: "Messages") var log: LogOptions
 
     // Connections are bounded by the listener.
@@ -142,29 +144,38 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         let service = try ServiceManager(sockets: ["receiver"])
         let verifier = try self.options.verifier()
         try self.learn(verifier)
-        let destinations = try self.destinations()
-        let messages = AppStoreMessages()
+        let admin = try self.admin.plan(of: .appstore, store: self.store)
+        let watch = AppStoreWatch(try self.destinations())
+        let alarms = AppStoreAlarms()
+        let messages = AppStoreMessages(watch, write: alarms.write)
         var server = AppStoreServer.Configuration()
         server.host = self.host
         server.port = self.listen
         server.path = self.path
         server.identity = try self.identity.identity()
         server.outgoingConnections = self.outgoingConnections
-        let watching = CertificateWatch.start(self.certificates(server.identity)) { MessageWriter.shared.write($0) }
+        server.onAnswer = { watch.note(answer: $0, after: $1) }
+        let certificates = self.certificates(server.identity, admin: admin.identity)
+        let watching = CertificateWatch.start(certificates, write: alarms.write)
         defer { watching.cancel() }
         server.passed = try service.socket("receiver")
         server.succession = service.succession
         guard let path = self.store else {
-            let receiver = AppStoreReceiver(verifier, handOver: .handler(destinations[0].handler)) { messages.say($0) }
-            return try await self.serve(receiver, server, messages, service, beforeEnd: {}, end: {})
+            let handler = watch.destinations[0].handler
+            let receiver = AppStoreReceiver(verifier, handOver: .handler(handler)) { messages.say($0) }
+            return try await self.serve(receiver, server, messages, service) { server in
+                try await Self.start(admin, watch, nil, server, alarms, certificates)
+            } beforeEnd: {
+            } end: {
+            }
         }
         guard ControlClient.fits(store: path) else {
             throw CommandFailure.usage("The path of --store is too long for the socket beside it: move the store.")
         }
-        let store = AppStoreStore(path: path, destinations: destinations) { messages.say($0) }
+        let store = AppStoreStore(path: path, destinations: watch.destinations) { messages.say($0) }
         let warning = try await self.open(store, service.succession)
         if let warning {
-            MessageWriter.shared.write(
+            alarms.write(
                 .warning(ServerLogEvent.storeWarning, "\(warning)", [.reason: .text("\(warning)")])
             )
         }
@@ -177,7 +188,9 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         let receiver = AppStoreReceiver(verifier, handOver: .store(store)) { messages.say($0) }
         let delivering = Task { await store.run() }
         defer { delivering.cancel() }
-        try await self.serve(receiver, server, messages, service) {
+        try await self.serve(receiver, server, messages, service) { server in
+            try await Self.start(admin, watch, (store, path), server, alarms, certificates)
+        } beforeEnd: {
             store.stopDelivering()
         } end: {
             await store.end(within: Self.endLimit)
@@ -227,6 +240,7 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         _ configuration: AppStoreServer.Configuration,
         _ messages: AppStoreMessages,
         _ service: ServiceManager,
+        admin startAdmin: (AppStoreServer) async throws -> AdminService?,
         beforeEnd: () -> Void,
         end: () async -> Void
     ) async throws {
@@ -238,14 +252,25 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
                 "\(Endpoint.text(configuration.host, configuration.port)) cannot be listened on: \(Sentence.of(error))"
             )
         }
+        let admin: AdminService?
+        do {
+            admin = try await startAdmin(server)
+        } catch {
+            beforeEnd()
+            await server.stop(within: .zero)
+            await end()
+            throw error
+        }
         let name = self.plain ? "http" : "https"
+        let adminPort = admin?.port.map { ",\"admin\":\($0)" } ?? ""
         let status = "Takes posts on \(Endpoint.text(server.host, server.port))."
         try await service.waitForEnd(status, on: server.eventLoop) {
-            try Console.print("{\"\(name)\":\(server.port)}")
+            try Console.print("{\"\(name)\":\(server.port)\(adminPort)}")
         }
         beforeEnd()
         await server.stop(within: .seconds(5))
         await end()
+        await admin?.stop()
         messages.sayEnd()
         await MessageWriter.shared.flush(within: .seconds(1))
     }

@@ -40,6 +40,9 @@ package final class HTTPServer: Sendable {
     /// The counts of the connections so far. Holds a lock for a few instructions.
     package var counts: ConnectionCounts { self.listener.counts }
 
+    /// The open connections. Holds a lock for a few instructions.
+    package var openConnections: Int { self.listener.openConnections }
+
     private init(_ listener: Listener) { self.listener = listener }
 
     /// Starts listening. Requests are answered from now on.

@@ -97,6 +97,8 @@ package final class Listener: Sendable {
 
     /// The counts of the connections so far. Holds a lock for a few instructions.
     package var counts: ConnectionCounts { self.open.counts }
+    /// The open connections, with the channels that belong to them. Holds a lock for a few instructions.
+    package var openConnections: Int { self.open.openCount }
 
     /// Stops accepting. Open connections stay open.
     package func close() {

@@ -1,0 +1,91 @@
+package import FerryAdmin
+
+/// Everything that operators see of a receiver: the answer to `GET /status`, and what the page and the commands show.
+///
+/// The members are documented in Docs/commands/appstore.md. No part of a notification is among them.
+package struct AppStoreStatus: Hashable, Codable, Sendable {
+    /// The version of this document. It grows when a member changes its meaning or goes; new members may come without.
+    package static let version = 1
+
+    package var version = Self.version
+    package var ferry: String
+    /// UNIX seconds.
+    package var now: Int
+    package var startedAt: Int
+    package var condition: Condition
+    /// What is wrong, each in one sentence, the worst first.
+    package var troubles: [Condition]
+    package var ready: Health
+    package var delivering: Health
+    package var posts: Posts
+    /// Posts for each second, over the last ten to twenty seconds: all, answered with 200, and others.
+    package var rate: Rate
+    /// The last hour in steps of ten seconds, the oldest first.
+    package var history: [RateHistory.Step]
+    /// The refused posts by cause.
+    package var refusals: [String: Int]
+    /// The answers to posts by status.
+    package var answers: [String: Int]
+    package var destinations: [Destination]
+    package var store: Store
+    /// Why the store cannot be written; nil: it can, or there is none.
+    package var storeTrouble: String?
+    /// The deliveries that wait for the destinations of this process.
+    package var waiting: Int
+    /// The age of the oldest of them, in seconds; nil: there is none.
+    package var oldestAge: Double?
+    /// The deliveries that wait for destinations that this process does not have.
+    package var unsent: Int
+    /// The notifications in the store.
+    package var kept: Int
+    package var connections: Int
+    package var certificates: [CertificateEnd]
+    /// The last alarms, the oldest first.
+    package var alarms: [AlarmLine]
+
+    /// `posts` = `taken` + `copies` + `postponed` + `refused`.
+    package struct Posts: Hashable, Codable, Sendable {
+        package var posts: Int
+        /// Genuine, and for an app that is served.
+        package var verified: Int
+        /// Notifications that are safe.
+        package var taken: Int
+        package var copies: Int
+        package var postponed: Int
+        package var refused: Int
+    }
+
+    package struct Destination: Hashable, Codable, Sendable {
+        /// Scheme and host: path and query may be secret.
+        package var name: String
+        package var state: State
+        package var waiting: Int
+        /// The deliveries in the store that were given up.
+        package var setAside: Int
+        package var underWay: Int
+        package var delivered: Int
+        package var failed: Int
+        /// In seconds, over the last one to two minutes; nil: nothing was delivered.
+        package var p50: Double?
+        package var p99: Double?
+        /// The last failure; nil: there was none.
+        package var lastFailure: AlarmLine?
+
+        package enum State: String, Codable, Sendable {
+            case untried
+            case good
+            /// The last attempts failed.
+            case failing
+        }
+    }
+
+    package enum Store: String, Codable, Sendable {
+        /// There is no store.
+        case none
+        case good
+        /// It cannot be written.
+        case troubled
+        /// It does not answer.
+        case silent
+    }
+}

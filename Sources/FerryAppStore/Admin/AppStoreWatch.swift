@@ -1,0 +1,45 @@
+internal import FerryCore
+
+/// What a receiver does, for operators: its posts and its deliveries. Any thread.
+package final class AppStoreWatch: Sendable {
+    /// The watches, in the order of the destinations.
+    package let deliveries: [DeliveryWatch]
+    /// The destinations, which are watched.
+    package let destinations: [AppStoreDestination]
+    private let state = Locked(PostFigures())
+
+    package init(_ destinations: [AppStoreDestination] = []) {
+        let watches = destinations.map { DeliveryWatch($0.name) }
+        self.deliveries = watches
+        self.destinations = zip(destinations, watches).map { $0.watched(by: $1) }
+    }
+
+    package var posts: PostFigures { self.state.withLock { $0 } }
+
+    package func note(_ event: AppStoreReceiverEvent) {
+        self.state.withLock { posts in
+            switch event {
+            case .taken: posts.taken += 1
+            case .duplicate: posts.copies += 1
+            case .refused(let error, _): posts.refused[.init(error.code), default: 0] += 1
+            case .misdirected(let status): posts.refused[status == 404 ? .path : .method, default: 0] += 1
+            case .postponed: posts.postponed += 1
+            }
+        }
+    }
+
+    package func note(_ event: AppStoreDeliveryEvent) {
+        // The watches count the attempts themselves, also without a store.
+        guard case .failed(_, let destination, _, nil) = event else { return }
+        self.deliveries.first { $0.name == destination }?.setAside()
+    }
+
+    /// Notes the answer to a post.
+    package func note(answer status: Int, after time: Duration) {
+        let nanoseconds = time.components.seconds * 1_000_000_000 + time.components.attoseconds / 1_000_000_000
+        self.state.withLock { posts in
+            posts.answers[status, default: 0] += 1
+            posts.times.add(nanoseconds: nanoseconds)
+        }
+    }
+}

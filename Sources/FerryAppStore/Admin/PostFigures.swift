@@ -1,0 +1,47 @@
+package import FerryCore
+
+/// The posts of a receiver since its start, by their results.
+///
+/// `posts` = `taken` + `copies` + `postponed` + the sum of `refused`, at each moment.
+package struct PostFigures: Hashable, Sendable {
+    /// Why a post was refused. The names are those of the metrics.
+    package enum Cause: String, CaseIterable, Sendable {
+        case malformed, forged
+        case otherApp = "other_app"
+        case otherEnvironment = "other_environment"
+        /// It could not be determined whether the post is genuine.
+        case tryAgain = "try_again"
+        case notUnderstood = "not_understood"
+        case path, method
+
+        init(_ code: AppStoreVerificationError.Code) {
+            self =
+                switch code {
+                case .malformed: .malformed
+                case .forged: .forged
+                case .otherApp: .otherApp
+                case .otherEnvironment: .otherEnvironment
+                case .tryAgain: .tryAgain
+                case .notUnderstood: .notUnderstood
+                }
+        }
+    }
+
+    /// Notifications that are safe.
+    package var taken = 0
+    /// Posts whose notification was safe before.
+    package var copies = 0
+    /// Verified, and not safe: Apple comes again.
+    package var postponed = 0
+    package var refused: [Cause: Int] = [:]
+    /// The answers to posts by status.
+    package var answers: [Int: Int] = [:]
+    /// From the last byte of a post to its answer.
+    package var times = TimeHistogram()
+
+    package init() {}
+
+    package var allRefused: Int { self.refused.values.reduce(0, +) }
+    package var verified: Int { self.taken + self.copies + self.postponed }
+    package var posts: Int { self.verified + self.allRefused }
+}

@@ -1,0 +1,32 @@
+internal import FerrySQLite
+
+extension AppStoreStore {
+    /// What waits in the store. After a failed write, it also tries whether the store can be written again: without posts,
+    /// nothing else would.
+    package var figures: AppStoreStoreFigures {
+        get async throws(AppStoreStoreError) {
+            let hasTrouble = self.writeTrouble.withLock { $0 != nil }
+            if hasTrouble { await self.tryWriting() }
+            let (destinations, kept) = try await self.reading { file throws(SQLiteError) in try file.figures() }
+            return AppStoreStoreFigures(
+                destinations: destinations,
+                kept: kept,
+                trouble: self.writeTrouble.withLock { $0 }
+            )
+        }
+    }
+
+    private func tryWriting() async {
+        let isGood: Bool
+        do throws(AppStoreStoreError) {
+            isGood = try await self.reading { file throws(SQLiteError) in
+                guard file.isInPlace else { return false }
+                try file.tryWriting()
+                return true
+            }
+        } catch {
+            isGood = false
+        }
+        if isGood { self.writeTrouble.withLock { $0 = nil } }
+    }
+}
