@@ -448,7 +448,7 @@ let package = Package(
         .testTarget(
             name: "FerryAdminTests",
             dependencies: [
-                "FerryAdmin", "FerryCore", "FerryPlatform",
+                "FerryAdmin", "FerryCore", "FerryHTTP1", "FerryPlatform",
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
             swiftSettings: settings
@@ -530,8 +530,7 @@ let package = Package(
         .testTarget(
             name: "FerryCommandTests",
             dependencies: [
-                "FerryCLI", "FerryCommand", "Ferry", "FerryAdmin", "FerryAppStore", "FerryAppStoreTesting",
-                "FerryBench",
+                "FerryCLI", "FerryCommand", "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryBench",
                 "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor", "FerryGateway", "FerryHTTP2", "FerryOpenSSL",
                 "FerryServiceWorld", "FerryOptions", "FerryTerminal", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -13,7 +13,9 @@ extension AppStoreStatus {
         let troubles = self.troubleSentences(delivers: down.isEmpty)
         self.troubles = down.map { Condition(.down, $0) } + troubles.map { Condition(.trouble, $0) }
         self.condition = self.troubles.first ?? Condition(.well, self.wellSentence)
-        self.ready = taking.map { Health(isGood: false, $0) } ?? Health(isGood: true, self.readySentence)
+        self.ready =
+            taking.map { Health(isGood: false, "Not taking notifications: \($0)") }
+            ?? Health(isGood: true, self.readySentence)
         self.delivering = delivering.first.map { Health(isGood: false, $0) } ?? Health(isGood: true, self.goodDelivery)
     }
 

@@ -1,5 +1,5 @@
 internal import ArgumentParser
-internal import FerryOpenSSL
+internal import FerryCore
 internal import FerryTerminal
 
 /// The settings of an admin service as options.

@@ -1,4 +1,5 @@
 internal import FerryAdmin
+internal import FerryCore
 internal import FerryOpenSSL
 internal import FerryPlatform
 internal import FerryTerminal

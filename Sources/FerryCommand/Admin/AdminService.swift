@@ -1,5 +1,5 @@
 internal import FerryAdmin
-internal import FerryOpenSSL
+internal import FerryCore
 internal import FerryTerminal
 
 /// The admin service of a server of this process.

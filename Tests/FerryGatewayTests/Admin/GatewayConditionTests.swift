@@ -70,11 +70,14 @@ import Testing
             $0.upstreams[0].state = .failing
             $0.upstreams[0].lastError = AlarmLine(at: 1, "Connection refused.")
             $0.unanswered = 12
+            $0.oldestAge = 3600
         }
         let sentence =
             "Not delivering to apns: there is no connection to api.push.apple.com:443: Connection refused. "
             + "12 notifications wait in the store."
         #expect(status.condition == Condition(.down, sentence))
+        // Its cause stands there already.
+        #expect(status.troubles.count == 1)
         #expect(status.ready.isGood)
         #expect(!status.delivering.isGood && status.delivering.sentence == sentence)
     }
