@@ -47,14 +47,28 @@ package final class AdminServer: Sendable {
     /// The bytes of a request's body. Commands send names and small choices.
     private static let bodyLimit = 65_536
 
+    /// How long a stop waits for answers that are being made: a little longer than a reader waits for a snapshot.
+    private static let answerLimit: Duration = .seconds(3)
+
+    /// The answers that are being made. Any thread.
+    private final class Running: Sendable {
+        private let state = Locked(0)
+
+        var count: Int { self.state.withLock { $0 } }
+
+        func add(_ difference: Int) { self.state.withLock { $0 += difference } }
+    }
+
     private let group: MultiThreadedEventLoopGroup
     private let servers: [HTTPServer]
+    private let running: Running
     /// The bound port; nil: there is none.
     package let port: Int?
 
-    private init(_ group: MultiThreadedEventLoopGroup, _ servers: [HTTPServer], port: Int?) {
+    private init(_ group: MultiThreadedEventLoopGroup, _ servers: [HTTPServer], _ running: Running, port: Int?) {
         self.group = group
         self.servers = servers
+        self.running = running
         self.port = port
     }
 
@@ -67,6 +81,12 @@ package final class AdminServer: Sendable {
         answer: @escaping @Sendable (AdminRequest) async -> AdminAnswer
     ) async throws -> AdminServer {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let running = Running()
+        let counted: @Sendable (AdminRequest) async -> AdminAnswer = { request in
+            running.add(1)
+            defer { running.add(-1) }
+            return await answer(request)
+        }
         var servers: [HTTPServer] = []
         var port: Int?
         do {
@@ -74,13 +94,13 @@ package final class AdminServer: Sendable {
                 var listening = Listener.Configuration()
                 listening.socketPath = path
                 let access = AdminAccess(names: [], token: nil)
-                servers.append(try await Self.serve(listening, .socket, access, on: group, answer))
+                servers.append(try await Self.serve(listening, .socket, access, on: group, counted))
             }
             if let own = configuration.port {
                 var listening = Listener.Configuration()
                 (listening.host, listening.port, listening.tls) = (own.host, own.number, own.tls)
                 let access = AdminAccess(names: Self.names.union([own.host]), token: own.token)
-                let server = try await Self.serve(listening, .port, access, on: group, answer)
+                let server = try await Self.serve(listening, .port, access, on: group, counted)
                 port = server.port
                 servers.append(server)
             }
@@ -89,7 +109,7 @@ package final class AdminServer: Sendable {
             try? await group.shutdownGracefully()
             throw error
         }
-        return AdminServer(group, servers, port: port)
+        return AdminServer(group, servers, running, port: port)
     }
 
     /// The name of this machine, under which others on its network scrape it.
@@ -119,8 +139,16 @@ package final class AdminServer: Sendable {
     }
 
     /// Closes the sockets and all connections.
+    ///
+    /// An answer that is still being made is handed to the event loop later, and that must exist then. If one takes too
+    /// long, the event loop stays.
     package func stop() async {
         for server in self.servers { await server.stop(within: .seconds(1)) }
+        let end = ContinuousClock.now + Self.answerLimit
+        while self.running.count > 0, ContinuousClock.now < end { try? await Task.sleep(for: .milliseconds(20)) }
+        guard self.running.count == 0 else { return }
+        // The answers that were made last are handed over meanwhile.
+        try? await Task.sleep(for: .milliseconds(20))
         try? await self.group.shutdownGracefully()
     }
 }
