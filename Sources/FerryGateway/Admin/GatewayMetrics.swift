@@ -209,6 +209,12 @@ package struct GatewayMetrics {
                 "1 while the store takes commits.",
                 self.figures.store == .good ? 1 : 0
             )
+            text.add(
+                .gauge,
+                "ferry_gateway_store_taken",
+                "1 if another gateway has taken the store.",
+                self.figures.store == .taken ? 1 : 0
+            )
         }
         if let bytes = self.storeBytes {
             text.add(.gauge, "ferry_gateway_store_bytes", "The size of the store on disk.", bytes)
@@ -234,6 +240,22 @@ package struct GatewayMetrics {
             self.status.upstreams.map {
                 .init($0.isUsable && $0.shutTopics.isEmpty ? 1 : 0, [("upstream", $0.name)])
             }
+        )
+        text.add(
+            .gauge,
+            "ferry_gateway_upstream_state",
+            "1 for the state of an upstream, 0 for the others.",
+            self.status.upstreams.flatMap { upstream in
+                GatewayStatus.Upstream.State.allCases.map {
+                    .init(upstream.state == $0 ? 1 : 0, [("upstream", upstream.name), ("state", $0.rawValue)])
+                }
+            }
+        )
+        text.add(
+            .gauge,
+            "ferry_gateway_upstream_refused_topics",
+            "Topics whose notifications wait, because they or their credentials are refused.",
+            self.status.upstreams.map { .init($0.shutTopics.count, [("upstream", $0.name)]) }
         )
         add(.gauge, "connections", "Open connections to the upstream.") { $0.activity.standing.connections }
         add(.gauge, "requests", "Requests under way.") { $0.activity.standing.unsettled }

@@ -64,7 +64,7 @@ package struct GatewayStatus: Hashable, Codable, Sendable {
         /// The last failure with its cure; nil: there was none.
         package var lastError: AlarmLine?
 
-        package enum State: String, Codable, Sendable {
+        package enum State: String, CaseIterable, Codable, Sendable {
             case untried
             case good
             case failing
