@@ -3,7 +3,7 @@ internal import FerryHTTP1
 package import FerryOpenSSL
 internal import FerryPlatform
 internal import FerryServer
-package import NIOCore
+internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 

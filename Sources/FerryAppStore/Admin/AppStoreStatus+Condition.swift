@@ -1,4 +1,4 @@
-package import FerryAdmin
+internal import FerryAdmin
 
 /// The judgement of a receiver: one sentence for each trouble, and the worst of them for the whole.
 extension AppStoreStatus {

@@ -1,3 +1,4 @@
+internal import FerryCore
 internal import FerrySQLite
 
 extension AppStoreStore {

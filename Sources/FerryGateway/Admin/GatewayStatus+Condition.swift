@@ -1,4 +1,4 @@
-package import FerryAdmin
+internal import FerryAdmin
 
 /// The judgement of a gateway: one sentence for each trouble, and the worst of them for the whole.
 extension GatewayStatus {
