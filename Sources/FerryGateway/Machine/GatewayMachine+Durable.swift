@@ -58,9 +58,10 @@ extension GatewayMachine {
 
     /// Writes the last unanswered jobs of old segments again.
     func carrySparse(now: Moment) {
+        let segments = self.journal?.timePassed(now: now.monotonic) ?? []
         // At the end, the store must have every notification in a segment that it has already.
         guard self.endsAt == nil else { return }
-        for segment in self.journal?.timePassed(now: now.monotonic) ?? [] {
+        for segment in segments {
             let read = segment.jobs.map { $0.map { JobID(rawValue: $0) } } ?? []
             for id in read + segment.carried {
                 // The next sweep takes the rest. One segment with all of it would delay every other record.

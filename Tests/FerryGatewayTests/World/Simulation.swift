@@ -1,5 +1,6 @@
 import HeapModule
 import NIOCore
+import Testing
 
 /// Virtual time: events happen in the order of their times, and no test waits.
 final class Simulation {
@@ -11,6 +12,9 @@ final class Simulation {
         static func < (left: Event, right: Event) -> Bool { (left.at, left.order) < (right.at, right.order) }
         static func == (left: Event, right: Event) -> Bool { left.order == right.order }
     }
+
+    /// How often in a row the same moment may pass. An event loop with a deadline that nothing changes would never rest.
+    private static let patience = 1000
 
     static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
@@ -27,16 +31,24 @@ final class Simulation {
 
     /// Calls `body` with each event's time until `end`; events and the deadlines of `nextDeadline` alternate in order.
     func run(until end: NIODeadline, nextDeadline: () -> NIODeadline?, timePassed: () -> Void, afterEach: () -> Void) {
+        var idle = 0
         while true {
             let deadline = nextDeadline() ?? .distantFuture
             let next = min(self.events.min?.at ?? .distantFuture, deadline)
             guard next <= end else { break }
+            if next > self.now { idle = 0 }
             self.now = max(self.now, next)
             if let event = self.events.min, event.at <= self.now {
                 self.events.removeMin()
                 event.body()
+                idle = 0
             } else {
                 timePassed()
+                idle += 1
+                guard idle < Self.patience else {
+                    Issue.record("something is due at \(deadline) again and again, and nothing is done about it")
+                    break
+                }
             }
             afterEach()
         }
