@@ -50,6 +50,11 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "FerryProxy",
+            dependencies: ["FerryPlatform", .product(name: "NIOCore", package: "swift-nio")],
+            swiftSettings: settings
+        ),
+        .target(
             name: "FerryMachine",
             dependencies: [
                 "FerryCore",
@@ -90,7 +95,7 @@ let package = Package(
         .target(
             name: "Ferry",
             dependencies: [
-                "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryPlatform",
+                "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryPlatform", "FerryProxy",
                 .product(name: "BasicContainers", package: "swift-collections"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -137,7 +142,7 @@ let package = Package(
         .target(
             name: "FerryHTTP1",
             dependencies: [
-                "FerryCore", "FerryOpenSSL", "FerryPlatform", "FerryServer",
+                "FerryCore", "FerryOpenSSL", "FerryPlatform", "FerryProxy", "FerryServer",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -173,7 +178,8 @@ let package = Package(
         .target(
             name: "FerryAppStore",
             dependencies: [
-                "FerryAdmin", "FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryPlatform", "FerryServer", "FerrySQLite",
+                "FerryAdmin", "FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryPlatform",
+                "FerryProxy", "FerrySQLite", "FerryServer",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -365,9 +371,23 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        .target(
+            name: "FerryProxyTestSupport",
+            dependencies: [
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            path: "Tests/FerryProxyTestSupport",
+            swiftSettings: settings
+        ),
+
         // Reads the files of this repository, and builds in a moment.
         .testTarget(name: "FerryTreeTests", swiftSettings: settings),
         .testTarget(name: "FerryCoreTests", dependencies: ["FerryCore"], swiftSettings: settings),
+        .testTarget(
+            name: "FerryProxyTests",
+            dependencies: ["FerryProxy", .product(name: "NIOCore", package: "swift-nio")],
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "FerryMachineTests",
             dependencies: [
@@ -409,7 +429,8 @@ let package = Package(
         .testTarget(
             name: "FerryHTTP1Tests",
             dependencies: [
-                "FerryHTTP1", "FerryHTTP1TestSupport", "FerryOpenSSL", "FerryServer",
+                "FerryHTTP1", "FerryHTTP1TestSupport", "FerryOpenSSL", "FerryProxy", "FerryProxyTestSupport",
+                "FerryServer",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -495,7 +516,7 @@ let package = Package(
             name: "FerryTests",
             dependencies: [
                 "Ferry", "FerryAppStore", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
-                "FerryTesting",
+                "FerryProxyTestSupport", "FerryTesting",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "Logging", package: "swift-log"),

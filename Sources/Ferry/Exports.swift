@@ -11,3 +11,4 @@
 @_exported public import enum FerryOpenSSL.TLSProfile
 @_exported public import enum FerryOpenSSL.TLSVersion
 @_exported public import enum FerryOpenSSL.TrustRoots
+@_exported public import struct FerryProxy.HTTPProxy

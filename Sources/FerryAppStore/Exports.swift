@@ -3,3 +3,4 @@
 @_exported public import struct FerryOpenSSL.TLSError
 @_exported public import struct FerryOpenSSL.TLSIdentity
 @_exported public import enum FerryOpenSSL.TrustRoots
+@_exported public import struct FerryProxy.HTTPProxy

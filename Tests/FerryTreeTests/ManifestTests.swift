@@ -18,28 +18,32 @@ import Testing
     private static let arrows: [String: [String]] = [
         "FerryPlatform": [],
         "FerryCore": [],
+        "FerryProxy": [],
         "FerryMachine": ["FerryCore"],
         "FerryBinary": ["FerryCore", "FerryMachine"],
         "FerryHTTP2": ["CFerryNGHTTP2", "FerryCore", "FerryMachine"],
         "FerryOpenSSL": ["CFerryOpenSSL", "FerryCore"],
         "FerryServer": ["FerryCore", "FerryOpenSSL"],
         "FerrySQLite": ["CFerrySQLite"],
-        "FerryHTTP1": ["FerryCore", "FerryOpenSSL", "FerryServer"],
+        "FerryHTTP1": ["FerryCore", "FerryOpenSSL", "FerryProxy", "FerryServer"],
         "FerryAdmin": ["FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryServer"],
         "FerryGateway": [
             "FerryAdmin", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerrySQLite",
         ],
-        "Ferry": ["FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL"],
+        "Ferry": ["FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryProxy"],
         "FerryOptions": ["FerryBinary", "FerryCore", "FerryHTTP2"],
-        "FerryC": ["CFerry", "Ferry", "FerryBinary", "FerryCore", "FerryOpenSSL", "FerryOptions"],
-        "FerryAppStore": ["FerryAdmin", "FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryServer", "FerrySQLite"],
+        "FerryC": ["CFerry", "Ferry", "FerryBinary", "FerryCore", "FerryOpenSSL", "FerryOptions", "FerryProxy"],
+        "FerryAppStore": [
+            "FerryAdmin", "FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryProxy", "FerrySQLite", "FerryServer",
+        ],
         "FerryTesting": ["FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryServer"],
         "FerryAppStoreTesting": [
             "FerryAppStore", "FerryCore", "FerryHTTP1", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerryTesting",
         ],
         "FerryTerminal": ["FerryBinary", "FerryCore", "FerryOpenSSL"],
         "FerryDoctor": [
-            "Ferry", "FerryAppStoreTesting", "FerryCore", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL", "FerryTerminal",
+            "Ferry", "FerryAppStoreTesting", "FerryCore", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL", "FerryProxy",
+            "FerryTerminal",
         ],
         "FerryForwarding": ["Ferry", "FerryCore", "FerryGateway", "FerryOpenSSL", "FerryTerminal", "FerryTesting"],
         "FerryBench": [
@@ -54,7 +58,7 @@ import Testing
             "Ferry", "FerryAdmin", "FerryAppStore", "FerryAppStoreTesting", "FerryBench", "FerryBinary", "FerryCore",
             "FerryDemo",
             "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL",
-            "FerryOptions", "FerryServer", "FerryTerminal", "FerryTesting",
+            "FerryOptions", "FerryProxy", "FerryServer", "FerryTerminal", "FerryTesting",
         ],
         "FerryCLI": ["FerryCommand"],
     ]

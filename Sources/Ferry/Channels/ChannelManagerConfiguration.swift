@@ -1,5 +1,6 @@
 internal import FerryCore
 public import FerryOpenSSL
+public import FerryProxy
 public import Logging
 public import NIOCore
 internal import NIOPosix

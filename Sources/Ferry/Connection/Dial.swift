@@ -1,6 +1,7 @@
 internal import FerryCore
 internal import FerryMachine
 internal import FerryOpenSSL
+internal import FerryProxy
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
@@ -159,7 +160,12 @@ final class Dial: @unchecked Sendable {
     private func failed(_ place: Int, _ error: (any Error)?) {
         // The first error is the cause; later errors are its consequences.
         guard self.completion != nil, self.attempts[place].fault == nil else { return }
-        let error = (error as? TLSError)?.ofOtherProtocol ?? error
+        let error: (any Error)? =
+            if let fault = error as? ProxyError {
+                ProviderError(.connectFailed, fault.description, cause: fault)
+            } else {
+                (error as? TLSError)?.ofOtherProtocol ?? error
+            }
         if let refusal = self.connector.refusal(error, version: nil, hasReceived: false) {
             // The other addresses belong to the same service and would refuse too. Repeated refusals would look like an
             // attack.

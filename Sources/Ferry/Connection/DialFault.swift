@@ -134,11 +134,16 @@ extension TLSConnector {
     /// The whole message when only one address was tried.
     private func sentence(_ fault: DialFault) -> String {
         switch fault {
-        case .silent(.connecting), .silent(.asking):
+        case .silent(.connecting):
             return self.proxy.map { "The proxy \($0) did not answer in time." }
                 ?? "\(self.peer) did not answer in time."
+        case .silent(.asking):
+            let target = self.proxy.map { "The proxy \($0)" } ?? self.peer
+            return "\(target) took the connection, and did not answer in time."
         case .silent(.shaking), .closed:
-            return self.peer + self.predicate(fault)
+            return (self.proxy.map { "The proxy \($0)" } ?? self.peer) + self.predicate(fault)
+        case .failed(let error as TLSError) where error.code == .endOfStreamInHandshake && self.proxy != nil:
+            return self.sentence(.closed)
         case .failed(let error as ProviderError):
             return error.message
         case .failed(let error as TLSError):
@@ -155,8 +160,15 @@ extension TLSConnector {
         switch fault {
         case .silent(.connecting): " did not answer in time."
         case .silent(.asking): " took the connection, and did not answer as a proxy in time."
-        case .silent(.shaking): " took the connection, and did not answer in time."
-        case .closed: " closed the connection before it was established."
+        case .silent(.shaking):
+            self.proxy == nil
+                ? " took the connection, and did not answer in time."
+                : " opened a tunnel to \(self.host):\(self.port), and nothing came through it in time."
+        case .closed:
+            self.proxy == nil
+                ? " closed the connection before it was established."
+                : " opened a tunnel to \(self.host):\(self.port), and it ended before TLS was established: the proxy or "
+                    + "the server behind it closed it."
         case .failed(let error as ProviderError): ": \(error.message)"
         case .failed(let error as TLSError) where error.code == .noCommonApplicationProtocol:
             // Only a server that refused the client certificate sent an alert.

@@ -1,6 +1,7 @@
 internal import FerryCore
 internal import FerryOpenSSL
 internal import FerryPlatform
+internal import FerryProxy
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
@@ -40,7 +41,7 @@ struct ProviderConnector: Sendable {
     private func prepare(_ channel: any Channel) throws -> Dial.Stack {
         let transport = TransportHandler()
         let tls = try self.tls.makeHandler()
-        let tunnel = self.tls.proxy.map { ProxyConnectHandler($0, target: self.tls.target) }
+        let tunnel = self.tls.proxy.map { ProxyConnectHandler($0, host: self.tls.host, port: self.tls.port) }
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(transport)
         if let tunnel { try pipeline.addHandler(tunnel) }

@@ -1,6 +1,7 @@
 internal import FerryCore
 internal import FerryOpenSSL
 internal import FerryPlatform
+internal import FerryProxy
 internal import NIOCore
 internal import NIOPosix
 
@@ -81,9 +82,6 @@ struct TLSConnector: Sendable {
         let address = host.prefix { $0 != "%" }
         return !host.contains(":") || (try? SocketAddress(ipAddress: String(address), port: 0)) != nil
     }
-
-    /// Host and port, in the form that HTTP uses.
-    var target: String { (self.host.contains(":") ? "[\(self.host)]" : self.host) + ":\(self.port)" }
 
     /// Makes a bootstrap with the TCP options of every connection.
     func bootstrap(on eventLoop: any EventLoop) -> ClientBootstrap {

@@ -1,6 +1,7 @@
 public import FerryCore
 public import FerryHTTP2
 public import FerryOpenSSL
+public import FerryProxy
 public import Logging
 public import NIOCore
 internal import NIOPosix

@@ -1,5 +1,6 @@
 internal import FerryHTTP2
 internal import FerryOpenSSL
+internal import FerryProxy
 internal import NIOCore
 
 extension ProviderConnector {
@@ -8,7 +9,9 @@ extension ProviderConnector {
 
     /// Makes a connector to APNs over HTTP/2.
     init(_ configuration: HTTP2Configuration) throws {
-        if let fault = configuration.proxy?.fault(connectingTo: configuration.host) { throw fault }
+        if let fault = configuration.proxy?.fault(connectingTo: configuration.host) {
+            throw ConfigurationError(.invalidProxy, fault)
+        }
         self.init(
             tls: try TLSConnector(
                 host: configuration.host,

@@ -1,6 +1,7 @@
 internal import FerryCore
-internal import FerryHTTP1
+package import FerryHTTP1
 public import FerryOpenSSL
+public import FerryProxy
 
 extension AppStoreServerClient {
     /// The app, its key, and the limits of requests.
@@ -27,6 +28,8 @@ extension AppStoreServerClient {
         public var baseURL: String?
         /// The authorities that may sign the server's certificate.
         public var trustRoots = TrustRoots.system
+        /// The proxy for all connections. Nil: no proxy.
+        public var proxy: HTTPProxy?
         /// The longest time of one attempt.
         public var attemptLimit: Duration = .seconds(30)
         /// The longest time of a call, with all its waits and attempts.
@@ -52,7 +55,7 @@ extension AppStoreServerClient {
         }
 
         /// The address of the server. Source: "App Store Server API" (Apple).
-        func url() throws(AppStoreServerError) -> HTTPURL {
+        package func url() throws(AppStoreServerError) -> HTTPURL {
             guard !self.bundleID.isEmpty, !self.issuerID.isEmpty, !self.keyID.isEmpty else {
                 throw AppStoreServerError(.invalidConfiguration, "Bundle id, issuer id and key id must not be empty.")
             }
@@ -67,11 +70,16 @@ extension AppStoreServerClient {
                     "Apple has no server for the environment \(other.rawValue.printable): choose Production or Sandbox."
                 )
             }
+            let url: HTTPURL
             do {
-                return try HTTPURL(text)
+                url = try HTTPURL(text)
             } catch {
                 throw AppStoreServerError(.invalidConfiguration, error.description, cause: error)
             }
+            if let fault = self.proxy?.fault(connectingTo: url.host) {
+                throw AppStoreServerError(.invalidConfiguration, fault)
+            }
+            return url
         }
     }
 }

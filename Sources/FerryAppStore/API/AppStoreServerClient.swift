@@ -51,6 +51,7 @@ public final class AppStoreServerClient: Sendable {
         )
         var client = HTTPClient.Configuration()
         client.trustRoots = configuration.trustRoots
+        client.proxy = configuration.proxy
         do {
             self.client = try HTTPClient(client)
             if self.url.scheme == .https { try self.client.checkTLS() }

@@ -10,7 +10,7 @@ extension SendAttemptResult {
             case .tls, .silent(.shaking): .tlsIssue
             case .silent: .timedOut
             case .closedEarly: isSecure ? .tlsIssue : .socketIssue
-            case .unresolved, .unconnected: .socketIssue
+            case .unresolved, .unconnected, .proxy: .socketIssue
             case .cut, .lost(_, is HTTPParserError): .prematureClose
             case .lost(let isSent, nil), .lost(let isSent, is TLSError): isSent ? .noResponse : .prematureClose
             case .lost: .socketIssue

@@ -1,5 +1,6 @@
 internal import FerryCore
 internal import FerryOpenSSL
+internal import FerryProxy
 internal import FerryServer
 internal import NIOCore
 internal import NIOHTTP1
@@ -36,6 +37,10 @@ final class HTTPCall: @unchecked Sendable {
     private let eventLoop: any EventLoop
     private let pool: HTTPConnectionPool
     private let context: Result<TLSContext, TLSError>
+    /// The proxy of the connection; nil: there is none.
+    private let proxy: HTTPProxy?
+    /// The handler that asks the proxy, on the last connection that was begun.
+    private var tunnel: ProxyConnectHandler?
     private var state = State.new
     private var wasSent = false
     private var deadline = NIODeadline.distantFuture
@@ -47,13 +52,16 @@ final class HTTPCall: @unchecked Sendable {
         _ limits: Limits,
         on eventLoop: any EventLoop,
         pool: HTTPConnectionPool,
-        context: Result<TLSContext, TLSError>
+        context: Result<TLSContext, TLSError>,
+        proxy: HTTPProxy?
     ) {
         self.request = request
         self.limits = limits
         self.eventLoop = eventLoop
         self.pool = pool
         self.context = context
+        // A socket in the file system is on this machine.
+        self.proxy = request.url.origin.socketPath == nil ? proxy : nil
     }
 
     /// - Parameter idle: a connection of this event loop that waited.
@@ -84,6 +92,7 @@ final class HTTPCall: @unchecked Sendable {
     private func expire() {
         let stage: HTTPFault.Stage =
             switch self.state {
+            case .exchanging where self.tunnel?.isWaiting == true: .asking
             case .exchanging(let connection, _): connection.stage
             case .new, .dialing, .done: .connecting
             }
@@ -102,7 +111,13 @@ final class HTTPCall: @unchecked Sendable {
     }
 
     private func complete(_ fault: HTTPFault) {
-        self.complete(.failure(HTTPClientError(fault, self.request.url.origin, wasSent: self.wasSent)))
+        let error = HTTPClientError(
+            fault,
+            self.request.url.origin,
+            through: self.proxy,
+            wasSent: self.wasSent
+        )
+        self.complete(.failure(error))
     }
 
     private func complete(_ result: Result<HTTPClientResponse, HTTPClientError>) {
@@ -130,8 +145,8 @@ final class HTTPCall: @unchecked Sendable {
                 bootstrap.connect(unixDomainSocketPath: path)
             } else {
                 bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1).connect(
-                    host: origin.host,
-                    port: origin.port
+                    host: self.proxy?.host ?? origin.host,
+                    port: self.proxy?.port ?? origin.port
                 )
             }
         connecting.assumeIsolated().whenComplete { result in
@@ -155,6 +170,11 @@ final class HTTPCall: @unchecked Sendable {
         let pipeline = channel.pipeline.syncOperations
         let socket = SocketHandler()
         try pipeline.addHandler(socket)
+        if let proxy {
+            let tunnel = ProxyConnectHandler(proxy, host: self.request.url.host, port: self.request.url.port)
+            try pipeline.addHandler(tunnel)
+            self.tunnel = tunnel
+        }
         if self.request.url.scheme == .https {
             var limits = TLSHandler.Limits()
             // The request's own time ends a handshake.

@@ -1,5 +1,6 @@
 internal import FerryCore
 package import FerryOpenSSL
+package import FerryProxy
 package import NIOCore
 internal import NIOPosix
 
@@ -14,6 +15,8 @@ package final class HTTPClient: Sendable {
         package var idleConnections = 4
         /// How long a connection waits for its next request.
         package var idleTime: Duration = .seconds(30)
+        /// The proxy for all connections over TCP. Nil: no proxy.
+        package var proxy: HTTPProxy?
         /// The event loops of connections. They must outlive the client. Nil: the singleton group of SwiftNIO.
         package var group: (any EventLoopGroup)?
 
@@ -25,6 +28,7 @@ package final class HTTPClient: Sendable {
     private let context: Result<TLSContext, TLSError>
     private let pool: HTTPConnectionPool
     private let group: any EventLoopGroup
+    private let proxy: HTTPProxy?
 
     /// - Throws: ``TLSError`` when the trust roots cannot be read. If they are the system's, ``checkTLS()`` and
     ///   requests throw it instead.
@@ -34,6 +38,7 @@ package final class HTTPClient: Sendable {
         }
         if configuration.trustRoots != .system { _ = try self.context.get() }
         self.pool = HTTPConnectionPool(limit: configuration.idleConnections, time: configuration.idleTime)
+        self.proxy = configuration.proxy
         self.group = configuration.group ?? MultiThreadedEventLoopGroup.singleton
     }
 
@@ -61,7 +66,7 @@ package final class HTTPClient: Sendable {
         let limits = HTTPCall.Limits(whole: TimeAmount(limit), connecting: connecting.map { TimeAmount($0) })
         let idle = self.pool.take(request.url.origin)
         let eventLoop = idle?.eventLoop ?? self.group.next()
-        let call = HTTPCall(request, limits, on: eventLoop, pool: self.pool, context: self.context)
+        let call = HTTPCall(request, limits, on: eventLoop, pool: self.pool, context: self.context, proxy: self.proxy)
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 eventLoop.execute { call.start(idle) { continuation.resume(returning: $0) } }

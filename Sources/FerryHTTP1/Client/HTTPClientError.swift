@@ -1,20 +1,24 @@
+internal import FerryProxy
+
 /// Why a request has no answer. Two errors are the same fault if their ``code`` is the same.
 ///
 /// The description names the host and what happened, and nothing of path, headers or body.
 package struct HTTPClientError: Error, Sendable, CustomStringConvertible {
     package let fault: HTTPFault
     private let origin: HTTPURL.Origin
+    private let proxy: HTTPProxy?
     /// Whether bytes of the request may have reached the server.
     package let wasSent: Bool
 
-    init(_ fault: HTTPFault, _ origin: HTTPURL.Origin, wasSent: Bool) {
+    init(_ fault: HTTPFault, _ origin: HTTPURL.Origin, through proxy: HTTPProxy?, wasSent: Bool) {
         self.fault = fault
         self.origin = origin
+        self.proxy = proxy
         self.wasSent = wasSent
     }
 
     package var code: Code { self.fault.code }
-    package var description: String { self.fault.sentence(self.origin.inWords) }
+    package var description: String { self.fault.sentence(self.origin.inWords, through: self.proxy) }
 
     package enum Code: Sendable {
         /// The request cannot be written as HTTP.

@@ -1,4 +1,5 @@
 internal import FerryOpenSSL
+internal import FerryProxy
 internal import FerryServer
 internal import NIOCore
 internal import NIOHTTP1
@@ -179,6 +180,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch (self.state, error) {
         case (.opening, let error as TLSError): self.end(.tls(error))
+        case (.opening, let error as ProxyError): self.end(.proxy(error))
         case (.opening, _): self.end(.closedEarly(error))
         case (.busy, let error) where error is HTTPParserError || error is NIOHTTPDecoderError:
             // The parser also reports the end of the connection within an answer.

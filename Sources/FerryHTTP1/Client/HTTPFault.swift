@@ -1,6 +1,7 @@
 internal import FerryCore
 package import FerryOpenSSL
 internal import FerryPlatform
+package import FerryProxy
 internal import NIOCore
 internal import NIOPosix
 
@@ -8,7 +9,10 @@ internal import NIOPosix
 package enum HTTPFault: Sendable {
     /// How far a request was when its time ran out.
     package enum Stage: Sendable {
-        case connecting, shaking, waiting, receiving
+        case connecting
+        /// Waits for the answer of the proxy.
+        case asking
+        case shaking, waiting, receiving
     }
 
     case invalidRequest(String)
@@ -18,6 +22,8 @@ package enum HTTPFault: Sendable {
     /// The connection ended before TLS was established, with the system's words if it has some.
     case closedEarly((any Error)?)
     case tls(TLSError)
+    /// The proxy opened no tunnel.
+    case proxy(ProxyError)
     case silent(Stage)
     /// The connection ended before the answer began, with the system's words if it has some. `isSent`: the whole request was
     /// written.
@@ -46,7 +52,7 @@ package enum HTTPFault: Sendable {
     var code: HTTPClientError.Code {
         switch self {
         case .invalidRequest: .invalidRequest
-        case .unresolved, .unconnected, .closedEarly: .connectFailed
+        case .unresolved, .unconnected, .closedEarly, .proxy: .connectFailed
         case .tls(let error):
             switch error.code {
             case .untrustedPeer, .peerNameMismatch, .peerCertificateMissing: .peerNotTrusted
@@ -63,17 +69,35 @@ package enum HTTPFault: Sendable {
     }
 
     /// The fault in words.
-    func sentence(_ host: String) -> String {
-        switch self {
+    ///
+    /// - Parameters:
+    ///   - server: host and port of the server.
+    ///   - proxy: the proxy in front of it, if there is one.
+    func sentence(_ server: String, through proxy: HTTPProxy? = nil) -> String {
+        let host = proxy.map { "\(server) (through the proxy \($0))" } ?? server
+        // The machine that takes the TCP connection.
+        let next = proxy.map { "the proxy \($0)" } ?? server
+        let start = proxy.map { "The proxy \($0)" } ?? server
+        return switch self {
         case .invalidRequest(let reason): "The request to \(host) was not sent: \(reason)."
         case .unresolved:
-            "No connection to \(host): the host name cannot be resolved. Check its spelling, and this machine's DNS."
-        case .unconnected(let error as IOError), .closedEarly(let error as IOError):
+            "No connection to \(next): the host name cannot be resolved. Check its spelling, and this machine's DNS."
+        case .unconnected(let error as IOError):
+            "No connection to \(next): \(String(cString: strerror(error.errnoCode)))."
+        case .unconnected: "No connection to \(next)."
+        case .closedEarly(let error as IOError):
             "No connection to \(host): \(String(cString: strerror(error.errnoCode)))."
-        case .unconnected, .closedEarly(.some): "No connection to \(host)."
+        case .closedEarly(.some): "No connection to \(host)."
+        case .closedEarly(nil) where proxy != nil:
+            // Either may have ended it: a proxy passes on only that the other side is gone.
+            "The tunnel to \(host) ended before TLS was established: the proxy or the server behind it closed it."
         case .closedEarly(nil): "\(host) closed the connection before it was established."
+        case .tls(let error) where error.code == .endOfStreamInHandshake && proxy != nil:
+            Self.closedEarly(nil).sentence(server, through: proxy)
         case .tls(let error): "No TLS connection to \(host): \(error.description)"
-        case .silent(.connecting): "\(host) did not take a connection in time."
+        case .proxy(let error): error.description
+        case .silent(.connecting): "\(start) did not take a connection in time."
+        case .silent(.asking): "\(start) took the connection, and did not answer in time."
         case .silent(.shaking): "\(host) took the connection, and did not complete the TLS handshake in time."
         case .silent(.waiting): "\(host) took the request, and did not answer in time."
         case .silent(.receiving): "\(host) did not complete its answer in time."

@@ -1,5 +1,6 @@
 import Ferry
 import FerryOpenSSL
+import FerryProxyTestSupport
 import FerryTesting
 import Testing
 

@@ -1,4 +1,5 @@
 import Ferry
+import FerryProxyTestSupport
 import FerryTesting
 import NIOCore
 import NIOPosix
@@ -110,6 +111,23 @@ struct ProxyTests {
             #expect(error.code == .connectTimeout)
             #expect(error.message.contains("The proxy 127.0.0.1:"))
             #expect(error.message.contains("did not answer in time"))
+        }
+    }
+
+    @Test func `a proxy that dies after it opened the tunnel is named`() async throws {
+        for error in try await self.errors(.dieInTheMiddle) {
+            #expect(error.code == .connectFailed)
+            #expect(error.message.contains("The proxy 127.0.0.1:"))
+            #expect(error.message.contains("it ended before TLS was established"))
+        }
+    }
+
+    @Test func `a tunnel through which nothing comes is given up in time`() async throws {
+        let errors = try await self.errors(.leadNowhere) { $0.options.connectTimeout = .milliseconds(200) }
+        for error in errors {
+            #expect(error.code == .connectTimeout)
+            #expect(error.message.contains("The proxy 127.0.0.1:"))
+            #expect(error.message.contains("nothing came through it in time"))
         }
     }
 

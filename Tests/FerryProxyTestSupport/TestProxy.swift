@@ -1,10 +1,10 @@
-import NIOCore
-import NIOPosix
-import Synchronization
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
 
 /// An HTTP proxy over loopback that supports CONNECT and can misbehave.
-final class TestProxy: Sendable {
-    enum Behaviour: Sendable {
+package final class TestProxy: Sendable {
+    package enum Behaviour: Sendable {
         /// Connects, if the request contains this `Proxy-Authorization`.
         case tunnel(authorization: String? = nil)
         /// Like ``tunnel(authorization:)``, but the answer comes byte by byte.
@@ -12,13 +12,17 @@ final class TestProxy: Sendable {
         /// Sends this text, and then closes if `closes` is true.
         case say(String, closes: Bool)
         case silence
+        /// Opens a tunnel, and closes it with the first bytes of TLS.
+        case dieInTheMiddle
+        /// Opens a tunnel that leads nowhere.
+        case leadNowhere
     }
 
-    let port: Int
+    package let port: Int
     private let listener: any Channel
     private let state: State
 
-    final class State: Sendable {
+    fileprivate final class State: Sendable {
         let requests = Mutex<[String]>([])
         let channels = Mutex<[any Channel]>([])
     }
@@ -30,7 +34,7 @@ final class TestProxy: Sendable {
     }
 
     /// Starts a proxy, runs `body`, and stops the proxy.
-    static func run(_ behaviour: Behaviour, _ body: (TestProxy) async throws -> Void) async throws {
+    package static func run(_ behaviour: Behaviour, _ body: (TestProxy) async throws -> Void) async throws {
         let state = State()
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
@@ -52,7 +56,7 @@ final class TestProxy: Sendable {
     }
 
     /// The heads of the requests that arrived.
-    var requests: [String] { self.state.requests.withLock { $0 } }
+    package var requests: [String] { self.state.requests.withLock { $0 } }
 
     private func stop() async {
         try? await self.listener.close()
@@ -79,6 +83,7 @@ private final class ProxyHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = self.unwrapInboundIn(data)
         if self.isAnswered {
+            if case .dieInTheMiddle = self.behaviour { return context.close(promise: nil) }
             self.upstream?.writeAndFlush(bytes, promise: nil)
             return
         }
@@ -89,6 +94,7 @@ private final class ProxyHandler: ChannelInboundHandler {
         self.state.requests.withLock { $0.append(head) }
         switch self.behaviour {
         case .silence: break
+        case .dieInTheMiddle, .leadNowhere: self.say("HTTP/1.1 200 OK\r\n\r\n", context)
         case .say(let text, let closes):
             self.say(text, context)
             if closes { context.close(promise: nil) }

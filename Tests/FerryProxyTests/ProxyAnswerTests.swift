@@ -1,4 +1,4 @@
-import Ferry
+import FerryProxy
 import NIOCore
 import Testing
 

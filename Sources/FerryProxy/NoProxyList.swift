@@ -1,0 +1,85 @@
+internal import FerryPlatform
+
+/// The hosts that are reached without a proxy, as the variable `NO_PROXY` lists them.
+///
+/// No standard describes the list, so it means what curl documents ("NO_PROXY" in curl(1), CURLOPT_NOPROXY(3)):
+///
+/// * Names stand between commas, or between blanks.
+/// * A name matches itself and every host below it. `example.com` matches `www.example.com`, and not `badexample.com`.
+///   Case, a dot before it and a dot behind it do not matter.
+/// * An address matches itself. `10.0.0.0/8` matches each address that begins with these 8 bits. An IPv6 address has no
+///   brackets. A name is not resolved for this.
+/// * A single `*` as the whole list matches every host.
+/// * The port of the host does not matter.
+package struct NoProxyList: Equatable, Sendable {
+    private enum Hosts: Equatable, Sendable {
+        case all
+        case these([Entry])
+    }
+
+    private enum Entry: Equatable, Sendable {
+        /// A name in lower case, without dots around it.
+        case domain(String)
+        /// Addresses that share their first bits with this one.
+        case network([UInt8], bits: Int)
+    }
+
+    private let hosts: Hosts
+
+    /// - Parameter text: the value of the variable.
+    package init(_ text: String) {
+        let names = text.split { $0 == "," || $0.isWhitespace }
+        self.hosts = names == ["*"] ? .all : .these(names.compactMap { Self.entry($0) })
+    }
+
+    /// Whether a host is reached without a proxy.
+    ///
+    /// - Parameter host: a name, or an address without brackets.
+    package func contains(_ host: String) -> Bool {
+        guard case .these(let entries) = self.hosts else { return true }
+        let address = Self.address(host)
+        let name = Self.name(host[...])
+        return entries.contains { entry in
+            switch entry {
+            case .domain(let domain): address == nil && (name == domain || name.hasSuffix(".\(domain)"))
+            case .network(let network, let bits): address.map { Self.isEqual($0, network, bits: bits) } ?? false
+            }
+        }
+    }
+
+    /// Returns an entry; nil if it can match no host.
+    private static func entry(_ text: Substring) -> Entry? {
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        if let address = self.address(String(parts[0])) {
+            let most = address.count * 8
+            guard parts.count > 1 else { return .network(address, bits: most) }
+            guard let bits = Int(parts[1]), 0...most ~= bits else { return nil }
+            return .network(address, bits: bits)
+        }
+        let name = self.name(text)
+        return name.isEmpty ? nil : .domain(name)
+    }
+
+    /// The name in lower case, without a dot before it and behind it.
+    private static func name(_ text: Substring) -> String {
+        var name = text
+        if name.last == "." { name.removeLast() }
+        if name.first == "." { name.removeFirst() }
+        return name.lowercased()
+    }
+
+    /// The bytes of an address: 4 or 16. Nil if the text is a name.
+    private static func address(_ text: String) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if inet_pton(AF_INET, text, &bytes) == 1 { return Array(bytes.prefix(4)) }
+        if inet_pton(AF_INET6, text, &bytes) == 1 { return bytes }
+        return nil
+    }
+
+    private static func isEqual(_ left: [UInt8], _ right: [UInt8], bits: Int) -> Bool {
+        guard left.count == right.count else { return false }
+        let (whole, rest) = (bits / 8, bits % 8)
+        guard left.prefix(whole) == right.prefix(whole) else { return false }
+        return rest == 0 || (left[whole] ^ right[whole]) >> UInt8(8 - rest) == 0
+    }
+}

@@ -1,0 +1,49 @@
+/// The reason why a proxy opened no tunnel. The description has neither user name nor password.
+package struct ProxyError: Error, Sendable, CustomStringConvertible {
+    /// What a proxy did in place of opening a tunnel.
+    package enum Fault: Equatable, Sendable {
+        /// It answered with this status.
+        case refused(status: Int)
+        /// It answered with status 407, and no user name was given.
+        case wantsPassword
+        /// It answered with status 407 to the user name and the password.
+        case refusesPassword
+        case closed
+        /// It sent something else than an answer of HTTP/1.x.
+        case notHTTP
+        case answerTooLong
+        /// The connection to it failed, with the system's words.
+        case lost(String)
+    }
+
+    package let fault: Fault
+    package let proxy: HTTPProxy
+    /// Host and port behind the proxy.
+    package let target: String
+    /// The system's error.
+    package let cause: (any Error)?
+
+    init(_ fault: Fault, _ proxy: HTTPProxy, target: String, cause: (any Error)? = nil) {
+        self.fault = fault
+        self.proxy = proxy
+        self.target = target
+        self.cause = cause
+    }
+
+    /// The observation, and its cure if there is a short one.
+    package var description: String {
+        switch self.fault {
+        case .refused(let status):
+            "The proxy \(self.proxy) did not connect to \(self.target): status \(status). "
+                + "Check that it allows CONNECT to this host and port."
+        case .wantsPassword: "The proxy \(self.proxy) wants a user name and a password (status 407)."
+        case .refusesPassword:
+            "The proxy \(self.proxy) refused the user name and the password (status 407). Check both."
+        case .closed: "The proxy \(self.proxy) closed the connection before it answered."
+        case .notHTTP: "What answers at \(self.proxy) is no HTTP proxy. Check host and port of the proxy."
+        case .answerTooLong:
+            "The proxy \(self.proxy) answered with more than \(ProxyAnswer.headLimit) bytes of header."
+        case .lost(let reason): "The connection to the proxy \(self.proxy) failed: \(reason)."
+        }
+    }
+}
