@@ -118,6 +118,7 @@ let package = Package(
             name: "FerryC",
             dependencies: [
                 "CFerry", "Ferry", "FerryBinary", "FerryCore", "FerryOpenSSL", "FerryOptions", "FerryPlatform",
+                "FerryProxy",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -226,7 +227,7 @@ let package = Package(
             name: "FerryDoctor",
             dependencies: [
                 "Ferry", "FerryAppStoreTesting", "FerryCore", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL",
-                "FerryPlatform", "FerryTerminal",
+                "FerryPlatform", "FerryProxy", "FerryTerminal",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -271,7 +272,7 @@ let package = Package(
                 "Ferry", "FerryAdmin", "FerryAppStore", "FerryAppStoreTesting", "FerryBench", "FerryBinary",
                 "FerryCore", "FerryDemo",
                 "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL",
-                "FerryOptions", "FerryPlatform", "FerryServer", "FerryTerminal", "FerryTesting",
+                "FerryOptions", "FerryPlatform", "FerryProxy", "FerryServer", "FerryTerminal", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -533,7 +534,7 @@ let package = Package(
         ),
         .testTarget(
             name: "FerryCTests",
-            dependencies: ["CFerry", "FerryC", "FerryCore", "FerryTesting"],
+            dependencies: ["CFerry", "FerryC", "FerryCore", "FerryProxyTestSupport", "FerryTesting"],
             exclude: ["Programs"],
             resources: [.copy("abi.txt")],
             swiftSettings: settings
@@ -553,7 +554,7 @@ let package = Package(
             dependencies: [
                 "FerryCLI", "FerryCommand", "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryBench",
                 "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor", "FerryGateway", "FerryHTTP2", "FerryOpenSSL",
-                "FerryServiceWorld", "FerryOptions", "FerryTerminal", "FerryTesting",
+                "FerryServiceWorld", "FerryOptions", "FerryProxyTestSupport", "FerryTerminal", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),

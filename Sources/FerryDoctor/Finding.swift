@@ -10,7 +10,7 @@ struct Finding: Equatable, Sendable, Encodable {
     /// The subject of a check.
     enum Check: String, Sendable, Encodable, CaseIterable {
         // The host.
-        case service, address, port, tls, name, validity, trust, clientCertificate, http2, authentication
+        case service, address, port, proxy, tls, name, validity, trust, clientCertificate, http2, authentication
         // The receiver of App Store Server Notifications on the host.
         case answer, verification, body, http1, speed
         // The credentials.
@@ -18,8 +18,8 @@ struct Finding: Equatable, Sendable, Encodable {
 
         var isOfHost: Bool {
             switch self {
-            case .service, .address, .port, .tls, .name, .validity, .trust, .clientCertificate, .http2, .authentication,
-                .answer, .verification, .body, .http1, .speed:
+            case .service, .address, .port, .proxy, .tls, .name, .validity, .trust, .clientCertificate, .http2,
+                .authentication, .answer, .verification, .body, .http1, .speed:
                 true
             case .file, .archive, .key, .certificate, .topics, .environment, .tokenKey, .keyID, .teamID: false
             }

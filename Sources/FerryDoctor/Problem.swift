@@ -5,6 +5,9 @@ enum Problem: String, Sendable, Encodable, CaseIterable {
     case nameNotFound, resolverSilent
     case portClosed, portFiltered, unreachable, addressFails
 
+    // A proxy on the path.
+    case proxyRefuses, proxyWantsPassword, proxyRefusesPassword, proxySilent, proxyCloses, noProxy
+
     // TLS.
     case silentPort, plainText, closedInHandshake, handshakeFails
     case noCommonCipher, onlyOldTLS, oldTLSOffered, onlyTLS13, noApplicationProtocol

@@ -1,6 +1,7 @@
 internal import Ferry
 package import FerryOpenSSL
 internal import FerryPlatform
+package import FerryProxy
 package import FerryTerminal
 
 /// The examination of a server of push services, of credentials, or of both together.
@@ -26,6 +27,8 @@ package struct PushExamination: Sendable {
     /// The name that the server's certificate must have; nil for the name of the host.
     package var serverName: String?
     package var trustRoots = TrustRoots.system
+    /// The proxy in front of the host; nil: there is none.
+    package var proxy: HTTPProxy?
     /// The oldest TLS that the provider accepts.
     package var profile = TLSProfile.modern
     /// Whether the server must speak HTTP/2, even if neither its name nor its port says so.
@@ -41,6 +44,13 @@ package struct PushExamination: Sendable {
 
     package init(limit: Duration) {
         self.limit = limit
+    }
+
+    /// Whether the host is expected to speak HTTP/2. The variables of a process name a proxy for such hosts alone.
+    package var expectsHTTP2: Bool {
+        guard let host else { return false }
+        if case .none = self.demand(host) { return false }
+        return true
     }
 
     /// Reads the credentials, and then examines the host.
@@ -110,6 +120,7 @@ package struct PushExamination: Sendable {
             serverName: self.serverName ?? endpoint.host,
             identity: identity,
             verifier: try TLSContext(client: .init(trustRoots: self.trustRoots, profile: self.profile)),
+            proxy: self.proxy,
             profile: self.profile,
             http2: self.demand(endpoint),
             limit: self.limit

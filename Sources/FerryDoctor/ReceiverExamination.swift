@@ -2,19 +2,23 @@ internal import Ferry
 package import FerryHTTP1
 package import FerryOpenSSL
 internal import FerryPlatform
+package import FerryProxy
 internal import FerryTerminal
 
 /// The examination of a receiver of App Store Server Notifications.
 package struct ReceiverExamination: Sendable {
     private let url: HTTPURL
     private let authorities: TrustRoots?
+    private let proxy: HTTPProxy?
     private let limit: Duration
 
     /// - Parameters:
     ///   - authorities: the authorities that replace the system's; nil for the system's.
+    ///   - proxy: the proxy in front of the receiver; nil: there is none.
     ///   - limit: the limit of each step.
-    package init(_ url: HTTPURL, authorities: TrustRoots?, limit: Duration) {
+    package init(_ url: HTTPURL, authorities: TrustRoots?, proxy: HTTPProxy? = nil, limit: Duration) {
         self.url = url
+        self.proxy = proxy
         self.authorities = authorities
         self.limit = limit
     }
@@ -30,7 +34,12 @@ package struct ReceiverExamination: Sendable {
         guard !findings.contains(where: { $0.severity == .fault }) else {
             return DoctorReport(host: host, findings: findings, sent: "Nothing was posted, because of the faults.")
         }
-        let facts = try await ReceiverProbe(url: self.url, trustRoots: roots, limit: self.limit).run()
+        let facts = try await ReceiverProbe(
+            url: self.url,
+            trustRoots: roots,
+            proxy: self.proxy,
+            limit: self.limit
+        ).run()
         findings += AnswerChecks.findings(facts)
         return DoctorReport(
             host: host,
@@ -46,11 +55,12 @@ package struct ReceiverExamination: Sendable {
             port: self.url.port,
             serverName: self.url.host,
             verifier: try TLSContext(client: .init(trustRoots: roots)),
+            proxy: self.proxy,
             isTLS: self.url.scheme == .https,
             limit: self.limit
         )
         var facts = try await probe.run()
-        facts.hasOtherClients = true
+        facts.hasOtherClients = self.proxy == nil
         let findings =
             WayChecks.findings(facts) + HandshakeChecks.findings(facts)
             + ServerCertificateChecks.findings(facts, now: Date())

@@ -1,6 +1,7 @@
 internal import Ferry
 internal import FerryOpenSSL
 internal import FerryOptions
+internal import FerryProxy
 internal import Logging
 
 /// The options of one protocol: server, credentials and behaviour.
@@ -55,12 +56,28 @@ extension OptionObject {
         if let roots = try self.take("ca") { configuration.trustRoots = .file(roots.text) }
         configuration.serverName = try self.take("serverName")?.text
         if let verifies = try self.take("rejectUnauthorized") { configuration.rejectUnauthorized = verifies.isOn }
+        configuration.proxy = try self.proxy(for: configuration.host)
         try configuration.options.set { (option) throws(OptionFault) in try self.take(option) }
         configuration.loopCount = try self.take("loops")?.count ?? 1
         configuration.eventLoopGroup = threads.loops
         configuration.embedding = threads.embedding
         configuration.logger = Self.silent
         return configuration
+    }
+
+    /// Without the option there is no proxy: the variables of a process count only where `proxy` asks for them, or a new
+    /// version of the library would send another way.
+    private mutating func proxy(for host: String) throws(OptionFault) -> HTTPProxy? {
+        let (proxy, userName) = (try self.take("proxy")?.text, try self.take("proxyUser")?.text)
+        var password: String?
+        if let path = try self.take("proxyPasswordFile")?.text {
+            password = try PasswordFile.firstLine(of: path, option: "proxyPasswordFile")
+        }
+        do throws(ProxyAddressFault) {
+            return try ProxyOption.proxy(proxy, userName: userName, password: password, for: host)
+        } catch {
+            throw OptionFault(error.description)
+        }
     }
 
     private mutating func credentials() throws -> HTTP2Configuration.Credentials {

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import FerryAppStore
+internal import FerryHTTP1
 internal import FerryOpenSSL
 internal import FerryTerminal
 
@@ -37,6 +38,9 @@ struct AppStoreAPIOptions: ParsableArguments {
         help: ArgumentHelp("The authorities that may sign the certificate of --api, in PEM form.", valueName: "file")
     )
     var ca: String?
+
+    @OptionGroup(title: "Proxy")
+    var proxy: ProxyOptions
 
     enum Environment: String, ExpressibleByArgument, CaseIterable {
         case production, sandbox
@@ -77,6 +81,13 @@ struct AppStoreAPIOptions: ParsableArguments {
         )
         configuration.baseURL = self.api
         if let ca { configuration.trustRoots = try .ofOption("--ca", ca) }
+        let url: HTTPURL
+        do {
+            url = try configuration.url()
+        } catch {
+            throw CommandFailure.usage(error.description)
+        }
+        configuration.proxy = try self.proxy.httpProxy(to: url.host, readsVariables: url.scheme == .https)
         do {
             return try AppStoreServerClient(configuration)
         } catch {

@@ -108,7 +108,7 @@ struct ChannelOptions: ParsableArguments {
         configuration.serverName = self.server.serverName
         configuration.tlsVersions = self.server.tlsVersions(upTo: .tls13)
         configuration.tlsProfile = self.server.tlsProfile
-        configuration.proxy = try self.proxy.httpProxy()
+        configuration.proxy = try self.proxy.httpProxy(to: configuration.host)
         configuration.connectTimeout = self.connectTimeout.duration
         configuration.deadline = self.timeout.duration
         return configuration

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Ferry
 internal import FerryOptions
+internal import FerryProxy
 internal import FerryTerminal
 
 /// Options for the HTTP proxy of all connections.
@@ -22,15 +23,31 @@ enum ProxySection: OptionSection {
 }
 
 extension OptionArguments where Section == ProxySection {
-    /// Reads the password, and returns the proxy. Nil if no proxy was named.
-    func httpProxy() throws(CommandFailure) -> HTTPProxy? {
-        guard let proxy = self.endpoint("proxy"), let port = proxy.port else { return nil }
+    /// Returns the proxy for connections to a host: that of the options, else that of the variables of the process, which
+    /// is said on standard error. Nil: there is none. Reads the password.
+    ///
+    /// - Parameter readsVariables: false for connections without TLS, which HTTPS_PROXY does not concern, and for those of
+    ///   the binary protocol.
+    func httpProxy(to host: String, readsVariables: Bool = true) throws(CommandFailure) -> HTTPProxy? {
+        guard let proxy = self.endpoint("proxy"), let port = proxy.port else {
+            return readsVariables ? try Self.proxyOfVariables(for: host) : nil
+        }
         return HTTPProxy(
             host: proxy.host,
             port: port,
             userName: self.text("proxy-user"),
             password: try self.password()
         )
+    }
+
+    private static func proxyOfVariables(for host: String) throws(CommandFailure) -> HTTPProxy? {
+        do throws(ProxyAddressFault) {
+            guard let found = try ProxyEnvironment().proxy(for: host) else { return nil }
+            Console.error("ferry: \(found.sentence(for: host))")
+            return found.proxy
+        } catch {
+            throw .usage(error.description)
+        }
     }
 
     private func password() throws(CommandFailure) -> String? {

@@ -31,6 +31,7 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
               ferry doctor --cert push.pem --key key.pem --environment production
               ferry doctor --p8 AuthKey_ABCDE12345.p8 --key-id ABCDE12345 --team-id FGHIJ67890
               ferry doctor --config node-apn.json
+              ferry doctor --gateway gateway.json
               ferry doctor https://example.com/app-store/notifications
             """
     )
@@ -64,6 +65,14 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
     )
     var config: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The configuration of 'ferry gateway': each of its upstreams with its credentials and its proxy.",
+            valueName: "file"
+        )
+    )
+    var gateway: String?
+
     @OptionGroup
     var server: OptionArguments<Section>
 
@@ -78,6 +87,9 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
 
     @OptionGroup(title: "Provider token")
     var token: TokenKeyOptions
+
+    @OptionGroup(title: "Proxy")
+    var proxy: ProxyOptions
 
     @Option(help: "What the certificate must be good for, if the host's or the server's name does not tell.")
     var environment: EnvironmentOption?
@@ -96,6 +108,7 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
 
     func validate() throws {
         try self.timeout.validate("--timeout")
+        if self.gateway != nil { return try self.validateGateway() }
         if case .receiver(let url) = self.target { return try self.validateReceiver(url) }
         // The file may supply the missing options, so they are checked once it was read.
         if self.config == nil { try self.validate(host: self.host, hasCertificate: self.credentials.areGiven) }
@@ -121,11 +134,13 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
         if host == nil, self.server.isGiven("ca") || self.server.serverName != nil || self.http2 {
             throw ValidationError("--ca, --server-name and --http2 need HOST:PORT.")
         }
+        if host == nil, self.proxy.isGiven("proxy") { throw ValidationError("--proxy needs HOST:PORT.") }
     }
 
     func run() async throws {
         var subject = self
         do {
+            if let gateway { return try await self.examineGateway(gateway) }
             if case .receiver(let url) = self.target {
                 return try await self.examine(url.get())
             }
@@ -158,6 +173,9 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
             examination.serverName = self.server.serverName
             examination.needsHTTP2 = self.http2
             examination.trustRoots = try self.server.trustRoots() ?? file.trustRoots() ?? .system
+            // A gateway of the binary protocol is inside, and HTTPS_PROXY is for HTTPS.
+            let readsVariables = examination.expectsHTTP2
+            examination.proxy = try self.proxy.httpProxy(to: host.host, readsVariables: readsVariables)
         }
         try await self.print(examination.report)
     }
@@ -193,6 +211,10 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
 
     private func examine(_ url: HTTPURL) async throws {
         let authorities = try self.server.trustRoots()
-        try await self.print(ReceiverExamination(url, authorities: authorities, limit: self.timeout.duration).report)
+        let proxy = try self.proxy.httpProxy(to: url.host, readsVariables: url.scheme == .https)
+        let limit = self.timeout.duration
+        try await self.print(
+            ReceiverExamination(url, authorities: authorities, proxy: proxy, limit: limit).report
+        )
     }
 }

@@ -26,14 +26,14 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
                "rejections": "rejections.jsonl", "store": {"path": "gateway.db"}, "admin": {"port": 2199}}
 
             Other members are 'host', 'clientCA' and 'legacyTLS' in 'listen'; 'to', 'ca', 'sandbox', 'cert', 'key', \
-            'pingInterval' and 'idleCheck' in an upstream; 'fingerprints', 'userID', 'anyone', 'upstream', 'mode', \
-            'resends' and 'repeatsUnknown' in a client; 'fsync' in 'store'; 'socket', 'host', 'tokenFile', 'cert' and 'key' \
+            'proxy', 'proxyUser', 'proxyPasswordFile', 'pingInterval' and 'idleCheck' in an upstream; 'fingerprints', \
+            'userID', 'anyone', 'upstream', 'mode', 'resends' and 'repeatsUnknown' in a client; 'fsync' in 'store'; 'socket', 'host', 'tokenFile', 'cert' and 'key' \
             in 'admin'; and 'repeatsUnknown'. \
             Docs/commands/gateway.md says what each means.
 
             Examples:
               ferry gateway --config gateway.json
-              ferry gateway --config gateway.json --check
+              ferry gateway --config gateway.json --check --connect
               ferry gateway status --config gateway.json
             """,
         subcommands: [GatewayStatusCommand.self, GatewayTopCommand.self]
@@ -44,6 +44,9 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
 
     @Flag(help: "Check the configuration and the credentials, and exit.")
     var check = false
+
+    @Flag(help: "With --check: connect to each upstream with its credentials, too. Nothing is pushed.")
+    var connect = false
 
     @OptionGroup(title: "Messages")
     var log: LogOptions
@@ -67,8 +70,10 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         guard let config else {
             throw CommandFailure.usage("Missing expected argument '--config <file>'")
         }
+        guard self.check || !self.connect else { throw CommandFailure.usage("--connect needs --check.") }
         let plan = try Self.plan(of: config)
         for key in plan.keys { key.warnIfOpen(holding: "a private key") { MessageWriter.shared.write($0) } }
+        plan.sayProxies { MessageWriter.shared.write($0) }
         let notes = GatewayAdminService.Notes()
         let upstreams = try zip(plan.upstreamNames, plan.upstreams).map { name, upstream in
             var upstream = upstream
@@ -83,6 +88,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             if let path = plan.rejections { try GatewayOutput.check("'rejections'", path) }
             if let store = plan.store { try GatewayOutput.check("'store.path'", store.path) }
             await MessageWriter.shared.flush(within: .seconds(1))
+            if self.connect { try await Self.tryUpstreams(of: plan) }
             return try Console.print("\(config): good")
         }
         let service = try ServiceManager(sockets: ["binary", "feedback"])
@@ -112,6 +118,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         }
         let gateway = try await self.start(configuration, upstreams)
         messages.sayStart(try await gateway.counts)
+        let trying = UpstreamTrials.start(plan, write: notes.write)
         let admin: AdminService?
         do {
             admin = try await GatewayAdminService.start(plan, gateway, upstreams, notes)
@@ -129,6 +136,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             try Console.print("{\(ports.joined(separator: ","))}")
         }
         watching.cancel()
+        trying.cancel()
         await line?.end()
         messages.sayStop(try await gateway.counts, within: Self.shutdownLimit)
         await admin?.stop()
@@ -138,6 +146,21 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         messages.sayEnd(counts, kept: plan.store == nil ? 0 : counts.unanswered)
         await MessageWriter.shared.flush(within: .seconds(1))
         guard isKept, counts.unlisted == 0 else { throw ExitStatus.notAllAccepted }
+    }
+
+    /// Tries each upstream, and prints a line for each.
+    ///
+    /// - Throws: ``ExitStatus`` with `noConnection` when one cannot be used.
+    private static func tryUpstreams(of plan: GatewayPlan) async throws {
+        let results = await UpstreamTrials(plan).run()
+        for (name, verdict) in results {
+            switch verdict {
+            case .usable(let words): try Console.print("upstreams.\(name): \(words)")
+            case .failed(let reason): Console.error("ferry: upstreams.\(name): it cannot be used: \(reason)")
+            }
+        }
+        let isGood = results.allSatisfy { if case .usable = $0.verdict { true } else { false } }
+        guard isGood else { throw ExitStatus.noConnection }
     }
 
     private static func list(_ path: String, survivesPowerLoss: Bool) throws(CommandFailure) -> ListFile {

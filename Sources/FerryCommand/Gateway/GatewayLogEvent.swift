@@ -7,6 +7,6 @@ enum GatewayLogEvent: String, CaseIterable {
     case lost, uncertain
     case badFrame, lengthInCharacters
     case refusedClient, doctor, emptyConnection
-    case upstream
+    case upstream, proxy
     case recovered, stopping, stopped, kept, lostInAll, listKept, listLost
 }

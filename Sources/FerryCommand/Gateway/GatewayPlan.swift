@@ -5,6 +5,7 @@ internal import FerryGateway
 internal import FerryOpenSSL
 internal import FerryOptions
 internal import FerryPlatform
+internal import FerryProxy
 internal import FerryTerminal
 
 /// The meaning of a configuration file: the gateway, its upstreams and its files.
@@ -18,11 +19,17 @@ struct GatewayPlan {
     var admin: AdminPlan
     /// The files with private keys, each once.
     var keys: [OptionFile] = []
+    /// Where the credentials of each upstream are.
+    var credentialFiles: [CredentialFiles]
+    /// The files with passwords for proxies.
+    var passwords: [OptionFile] = []
+    /// The upstreams whose proxy is named by a variable of the process and not by the configuration.
+    var foundProxies: [(upstream: String, host: String, found: ProxyEnvironment.Found)] = []
     /// The certificates that this gateway shows or trusts.
     var certificates: [CertificateEnds.Entry] = []
 
     /// - Throws: ``CommandFailure`` that names the member at fault.
-    init(_ file: GatewayFile, directory: URL) throws {
+    init(_ file: GatewayFile, directory: URL, environment: ProxyEnvironment = ProxyEnvironment()) throws {
         func output(_ name: String) -> String { URL(filePath: name, relativeTo: directory).path }
         func path(_ name: String, _ member: String) throws -> String {
             let path = output(name)
@@ -38,6 +45,9 @@ struct GatewayPlan {
         self.upstreams = try upstreamNames.map { name in
             guard let upstream = file.upstreams[name] else { throw Self.fault("'upstreams' has no '\(name)'") }
             return try Self.named("upstreams.\(name)") { try Self.configuration(upstream, path) }
+        }
+        self.credentialFiles = upstreamNames.compactMap { name in
+            file.upstreams[name].map { CredentialFiles($0, output) }
         }
         let upstreamKeys = zip(upstreamNames, self.upstreams).map { name, upstream in
             GatewayUpstream.key(upstream, keyID: file.upstreams[name]?.text("keyId"))
@@ -148,6 +158,10 @@ struct GatewayPlan {
                 self.note(key: output(key), "'upstreams.\(name).key'")
             }
         }
+        for (index, name) in upstreamNames.enumerated() {
+            guard let upstream = file.upstreams[name] else { continue }
+            try Self.named("upstreams.\(name)") { try self.setProxy(upstream, at: index, environment, path) }
+        }
         if clients.takesAnyone, !["127.0.0.1", "::1", "localhost"].contains(gateway.host) {
             throw Self.fault("a client that may be 'anyone' needs 'listen.host' 127.0.0.1, or the world could send")
         }
@@ -166,7 +180,7 @@ struct GatewayPlan {
     ///
     /// - Parameter configuration: the path of the configuration.
     func requireOwnFiles(beside configuration: String) throws(CommandFailure) {
-        var others = [("the configuration", configuration)] + self.keys.map { ($0.option, $0.path) }
+        var others = [("the configuration", configuration)] + (self.keys + self.passwords).map { ($0.option, $0.path) }
         for (member, path) in [("'store.path'", self.store?.path), ("'rejections'", self.rejections)] {
             guard let path else { continue }
             let identity = FileIdentity(path: path)
@@ -272,7 +286,7 @@ struct GatewayPlan {
         return configuration
     }
 
-    private static func fault(_ message: String) -> CommandFailure { .usage(message) }
+    static func fault(_ message: String) -> CommandFailure { .usage(message) }
 
     /// Names the member of the configuration in an error of `body`.
     private static func named<Result>(_ member: String, _ body: () throws -> Result) throws -> Result {

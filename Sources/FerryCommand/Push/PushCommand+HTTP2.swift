@@ -56,7 +56,7 @@ extension PushCommand {
         configuration.serverName = self.server.serverName
         configuration.tlsVersions = self.server.tlsVersions(upTo: .tls13)
         configuration.tlsProfile = self.server.tlsProfile
-        configuration.proxy = try self.proxy.httpProxy()
+        configuration.proxy = try self.proxy.httpProxy(to: configuration.host)
         configuration.options = ConnectionSection.http2Defaults
         configuration.options.set { file.options[$0.name] }
         configuration.options.set { self.connections[$0] ?? self.http2[$0] }

@@ -55,17 +55,20 @@ enum HandshakeChecks {
             return .fault(
                 .tls,
                 .silentPort,
-                "\(facts.endpoint) takes the connection and says nothing for \(facts.limit.inWords).",
+                "\(facts.endpointOnItsWay) takes the connection and says nothing for \(facts.limit.inWords).",
                 cure: "check that this is the port on which the service speaks TLS, that the server is not overloaded, "
                     + "and that no firewall or proxy on the way swallows what it does not know"
             )
         }
+        let log =
+            facts.proxy == nil
+            ? "the server's log" : "the logs of the proxy, which may have closed it, and of the server"
         return .fault(
             .tls,
             .closedInHandshake,
-            "\(facts.endpoint) ends the connection in the middle of the TLS handshake, without a word.",
-            cure: "look into the server's log; a load balancer with nothing behind it, an address that is not on the "
-                + "server's list, or a plain-text service behaves so"
+            "\(facts.endpointOnItsWay) ends the connection in the middle of the TLS handshake, without a word.",
+            cure: "look into \(log); a load balancer with nothing behind it, an address that is not on the server's "
+                + "list, or a plain-text service behaves so"
         )
     }
 

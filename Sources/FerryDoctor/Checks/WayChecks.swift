@@ -6,8 +6,9 @@ internal import NIOCore
 enum WayChecks {
     static func findings(_ facts: HostFacts) -> [Finding] {
         switch facts.addresses {
-        case .failure(let fault): [self.unresolved(facts.host, fault, facts.limit)]
-        case .success(let addresses): [self.resolved(facts.host, addresses)] + self.reached(facts)
+        case .failure(let fault): [self.unresolved(facts.next.host, fault, facts.limit)]
+        case .success(let addresses):
+            [self.resolved(facts.next.host, addresses)] + self.reached(facts) + ProxyChecks.findings(facts)
         }
     }
 
@@ -57,7 +58,9 @@ enum WayChecks {
 
     private static func unreached(_ attempt: HostFacts.Attempt, _ facts: HostFacts) -> Finding {
         let address = attempt.address.inWords
-        let rule = self.firewallRule(port: facts.port)
+        let rule =
+            facts.proxy.map { "let every firewall on the way pass outbound TCP to the proxy \($0)" }
+            ?? self.firewallRule(port: facts.port)
         switch attempt.result {
         case .refused:
             return .fault(

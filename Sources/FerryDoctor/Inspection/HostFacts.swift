@@ -1,5 +1,6 @@
 internal import Ferry
 internal import FerryOpenSSL
+internal import FerryProxy
 internal import FerryTerminal
 internal import NIOCore
 
@@ -26,6 +27,14 @@ struct HostFacts: Sendable {
         var result: Result
     }
 
+    /// The answer of a proxy to CONNECT.
+    enum Tunnel: Sendable {
+        case open
+        case refused(ProxyError)
+        /// The proxy took the connection and sent nothing within the limit.
+        case silent
+    }
+
     /// A handshake that offered exactly one version.
     struct Handshake: Sendable {
         var version: TLSVersion
@@ -46,6 +55,10 @@ struct HostFacts: Sendable {
     /// The limit of each step.
     var limit: Duration
     var addresses: Result<[SocketAddress], Resolver.Fault>
+    /// The proxy in front of the host. ``addresses`` and ``attempts`` are then its own.
+    var proxy: HTTPProxy?
+    /// Nil without a proxy, and if the proxy took no connection.
+    var tunnel: Tunnel?
     /// Whether other machines are the host's clients, as for a receiver. They may try an address that this one skips.
     var hasOtherClients = false
     /// The attempts, in order.
@@ -67,4 +80,12 @@ struct HostFacts: Sendable {
     var greeting: HTTP2Greeting?
 
     var endpoint: String { Endpoint.text(self.host, self.port) }
+
+    /// The host and its port, and the proxy in front of it.
+    var endpointOnItsWay: String { self.endpoint + (self.proxy.map { " (through the proxy \($0))" } ?? "") }
+
+    /// The machine that takes the TCP connections: the proxy, or the host.
+    var next: Endpoint {
+        self.proxy.map { Endpoint(host: $0.host, port: $0.port) } ?? Endpoint(host: self.host, port: self.port)
+    }
 }

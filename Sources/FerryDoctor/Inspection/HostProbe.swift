@@ -1,6 +1,7 @@
 internal import Ferry
 internal import FerryOpenSSL
 internal import FerryPlatform
+internal import FerryProxy
 internal import FerryTerminal
 internal import NIOCore
 internal import NIOPosix
@@ -15,6 +16,8 @@ struct HostProbe: Sendable {
     static let addressLimit = 8
     /// How long a server may take to refuse a certificate after the handshake.
     static let verdictLimit: Duration = .seconds(1)
+    /// How much longer than the limit a proxy is waited for, so that ``TunnelProbe`` sees its silence first.
+    private static let grace = TimeAmount.seconds(1)
     /// The versions, in the order of the handshakes. Versions that providers use come first: if the peer does not speak
     /// TLS, the rest is left out.
     static let versions: [TLSVersion] = [.tls12, .tls13, .tls11, .tls10]
@@ -25,6 +28,8 @@ struct HostProbe: Sendable {
     var identity: TLSIdentity?
     /// A client with the trust roots of the provider.
     var verifier: TLSContext
+    /// The proxy in front of the host, if there is one.
+    var proxy: HTTPProxy?
     /// The oldest TLS that the provider accepts.
     var profile = TLSProfile.modern
     var http2 = HostFacts.HTTP2Demand.none
@@ -42,16 +47,22 @@ struct HostProbe: Sendable {
             serverName: self.serverName,
             limit: self.limit,
             addresses: await Resolver.addresses(
-                of: self.host,
-                port: self.port,
+                of: self.proxy?.host ?? self.host,
+                port: self.proxy?.port ?? self.port,
                 within: self.limit,
                 on: self.eventLoop
             )
         )
+        facts.proxy = self.proxy
         facts.http2 = self.http2
         facts.profile = self.profile
         guard case .success(let addresses) = facts.addresses else { return facts }
         await self.connect(addresses.prefix(Self.addressLimit), &facts)
+        if self.proxy != nil, let address = facts.attempts.first(where: { $0.result == .connected })?.address {
+            let tunnel = try await self.askForTunnel(at: address)
+            facts.tunnel = tunnel
+            guard case .open = tunnel else { return facts }
+        }
         guard self.isTLS, let address = try await self.shakeHands(&facts) else { return facts }
         let newest = facts.handshakes.filter { $0.report.chain != nil }.max { $0.version < $1.version }
         if let chain = newest?.report.chain ?? facts.legacyHandshake?.chain {
@@ -91,6 +102,13 @@ struct HostProbe: Sendable {
             return .timedOut
         } catch {
             return .failed(Sentence.of(error))
+        }
+    }
+
+    /// Asks the proxy for a tunnel to the host, and closes it.
+    private func askForTunnel(at address: SocketAddress) async throws -> HostFacts.Tunnel {
+        try await self.probe(address, orElse: .silent) { [limit] channel, result in
+            try channel.pipeline.syncOperations.addHandler(TunnelProbe(limit: limit, result: result))
         }
     }
 
@@ -171,7 +189,19 @@ struct HostProbe: Sendable {
     ) async throws -> Value {
         let result = self.eventLoop.makePromise(of: Value.self)
         self.bootstrap
-            .channelInitializer { channel in channel.eventLoop.makeCompletedFuture { try add(channel, result) } }
+            .channelInitializer { [proxy, host, port, limit] channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if let proxy {
+                        let tunnel = ProxyConnectHandler(proxy, host: host, port: port)
+                        try channel.pipeline.syncOperations.addHandler(tunnel)
+                        // The probes begin with the tunnel. A proxy that hangs would keep them for ever.
+                        channel.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit) + Self.grace) {
+                            if tunnel.isWaiting { channel.close(promise: nil) }
+                        }
+                    }
+                    try add(channel, result)
+                }
+            }
             .connect(to: address).whenFailure { result.fail($0) }
         do {
             return try await result.futureResult.get()

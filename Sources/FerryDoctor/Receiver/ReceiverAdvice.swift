@@ -52,6 +52,8 @@ enum ReceiverAdvice {
             guard finding.check == .trust, isOwnAuthority else { return finding }
             return .ok(.trust, "With --ca, \(finding.sentence.withLowerInitial) Apple trusts public authorities only.")
         }
+        // The addresses are those of a proxy then, which Apple does not meet.
+        if finding.check == .port, facts.proxy != nil { return finding }
         if problem == .clientCertificateMissing { return self.clientCertificate }
         var finding = self.chainEnd(finding, facts)
         if let cure = self.cure(finding.problem ?? problem, facts) { finding.cure = cure }

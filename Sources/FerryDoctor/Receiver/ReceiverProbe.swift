@@ -2,6 +2,7 @@ internal import Ferry
 internal import FerryHTTP1
 internal import FerryOpenSSL
 internal import FerryPlatform
+internal import FerryProxy
 internal import NIOHTTP1
 
 /// Sends at most three requests to a receiver, one after the other. Each has its own connection. Otherwise a server
@@ -15,6 +16,7 @@ struct ReceiverProbe: Sendable {
 
     var url: HTTPURL
     var trustRoots: TrustRoots
+    var proxy: HTTPProxy?
     /// The limit of each request.
     var limit: Duration
 
@@ -25,6 +27,7 @@ struct ReceiverProbe: Sendable {
         let large = try ForgedNotification.large(signer, at: Date())
         var configuration = HTTPClient.Configuration()
         configuration.trustRoots = self.trustRoots
+        configuration.proxy = self.proxy
         configuration.idleConnections = 0
         let client = try HTTPClient(configuration)
         var facts = ReceiverFacts(

@@ -3,7 +3,6 @@ extension ProviderOption {
     private static let isTo = "'to' names the host and the port"
     private static let systemDecides = "openssl.cnf of the system decides for a service"
     private static let isNotEncrypted = "the files of a service have no passphrase"
-    private static let hasNoProxy = "the libraries that a drop-in replaces had none"
 
     package static let server: [ProviderOption] = [
         .init("to", .address, .both)
@@ -68,11 +67,9 @@ extension ProviderOption {
 
     package static let proxy: [ProviderOption] = [
         .init("proxy", .address, [.http2]).help("An HTTP proxy that connections go through, by CONNECT.")
-            .absent(in: .c, .gateway, because: Self.hasNoProxy),
-        .init("proxyUser", .text, [.http2]).help("Who you are at the proxy, by Basic authentication.")
-            .absent(in: .c, .gateway, because: Self.hasNoProxy),
-        .init("proxyPasswordFile", .file, [.http2]).help("A file whose first line is the password for the proxy.")
-            .absent(in: .c, .gateway, because: Self.hasNoProxy),
+            .by(default: "HTTPS_PROXY, unless NO_PROXY has the host"),
+        .init("proxyUser", .text, [.http2]).help("Who you are at the proxy, by Basic authentication."),
+        .init("proxyPasswordFile", .file, [.http2]).help("A file whose first line is the password for the proxy."),
     ]
 }
 

@@ -1,0 +1,88 @@
+internal import Ferry
+internal import FerryCore
+internal import FerryTerminal
+
+/// One connection to each upstream of a gateway, up to the answer to a PING. Nothing is pushed.
+struct UpstreamTrials: Sendable {
+    /// The result of one upstream, in words.
+    enum Verdict: Equatable, Sendable {
+        case usable(String)
+        case failed(reason: String)
+    }
+
+    private let upstreams: [(name: String, configuration: HTTP2Configuration)]
+
+    init(_ plan: GatewayPlan) {
+        self.upstreams = Array(zip(plan.upstreamNames, plan.upstreams).map { (name: $0, configuration: $1) })
+    }
+
+    /// Tries all upstreams at the same time, and returns the verdicts in their order.
+    ///
+    /// - Parameter tell: gets each verdict as soon as it is known.
+    func run(
+        _ tell: @escaping @Sendable (_ upstream: String, Verdict) -> Void = { _, _ in }
+    ) async -> [(upstream: String, verdict: Verdict)] {
+        await withTaskGroup(of: (Int, Verdict).self) { group in
+            for (index, upstream) in self.upstreams.enumerated() {
+                group.addTask {
+                    let verdict = await Self.verdict(on: upstream.configuration)
+                    tell(upstream.name, verdict)
+                    return (index, verdict)
+                }
+            }
+            var verdicts: [(Int, Verdict)] = []
+            for await verdict in group { verdicts.append(verdict) }
+            return verdicts.sorted { $0.0 < $1.0 }.map { (self.upstreams[$0.0].name, $0.1) }
+        }
+    }
+
+    /// Tries all upstreams of a gateway that starts, and warns of each that cannot be used.
+    static func start(_ plan: GatewayPlan, write: @escaping @Sendable (LogMessage) -> Void) -> Task<Void, Never> {
+        let trials = UpstreamTrials(plan)
+        return Task {
+            _ = await trials.run { upstream, verdict in
+                // A gateway that ends closes its connections itself.
+                guard case .failed(let reason) = verdict, !Task.isCancelled else { return }
+                write(
+                    .warning(
+                        GatewayLogEvent.upstream,
+                        "upstreams.\(upstream): it cannot be used now: \(reason)",
+                        [.upstream: .text(upstream), .reason: .text(reason)]
+                    )
+                )
+            }
+        }
+    }
+
+    private static func verdict(on configuration: HTTP2Configuration) async -> Verdict {
+        let trial: HTTP2Trial
+        do {
+            trial = try HTTP2Trial(configuration)
+        } catch {
+            return .failed(reason: ConnectionAdvice.sentence(error))
+        }
+        switch await trial.run() {
+        case .success(let answer): return .usable(self.words(answer, configuration))
+        case .failure(let error): return .failed(reason: error.message)
+        }
+    }
+
+    /// What a trial has shown, and what it cannot show.
+    static func words(_ answer: HTTP2Trial.Answer, _ configuration: HTTP2Configuration) -> String {
+        let way = configuration.proxy.map { " through the proxy \($0)" } ?? ""
+        let requests =
+            switch answer.maxConcurrentStreams {
+            case 1: "1 request at a time"
+            case Int(Int32.max)...: "any number of requests at a time"
+            case let count: "\(count) requests at a time"
+            }
+        let credential =
+            switch configuration.credentials {
+            case .certificate: "it takes the certificate"
+            case .token: "only a push proves the provider token"
+            @unknown default: "only a push proves the credentials"
+            }
+        let server = Endpoint.text(configuration.host, configuration.port)
+        return "\(server) answers\(way): it allows \(requests), and answered a PING; \(credential)"
+    }
+}

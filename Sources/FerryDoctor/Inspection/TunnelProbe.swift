@@ -1,0 +1,45 @@
+internal import FerryProxy
+internal import NIOCore
+
+/// The handler behind that of the proxy: notes whether the tunnel opens, and closes it.
+///
+/// All methods belong to the channel's event loop.
+final class TunnelProbe: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let limit: Duration
+    private var deadline: Scheduled<Void>?
+    /// Nil once the result was delivered.
+    private var result: EventLoopPromise<HostFacts.Tunnel>?
+
+    /// - Parameters:
+    ///   - limit: for the answer of the proxy.
+    ///   - result: gets the result, if the proxy takes the connection.
+    init(limit: Duration, result: EventLoopPromise<HostFacts.Tunnel>) {
+        self.limit = limit
+        self.result = result
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        // The address took a connection before, so the limit is that of the answer.
+        self.deadline = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(self.limit)) {
+            self.finish(.silent, context)
+        }
+    }
+
+    // The handler of the proxy holds this back until the tunnel is open.
+    func channelActive(context: ChannelHandlerContext) { self.finish(.open, context) }
+
+    func channelInactive(context: ChannelHandlerContext) { self.finish(.silent, context) }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.finish((error as? ProxyError).map { .refused($0) } ?? .silent, context)
+    }
+
+    private func finish(_ tunnel: HostFacts.Tunnel, _ context: ChannelHandlerContext) {
+        guard let result = self.result.take() else { return }
+        self.deadline?.cancel()
+        context.close(promise: nil)
+        result.succeed(tunnel)
+    }
+}

@@ -1,0 +1,162 @@
+import Ferry
+import FerryProxyTestSupport
+import FerryTesting
+import Foundation
+import Testing
+
+/// Upstreams that are tried without a push, with and without a proxy.
+@Suite(.timeLimit(.minutes(10))) struct GatewayUpstreamTrialTests {
+    private static let authorization = "Basic ZmVycnk6b3BlbiBzZXNhbWU="
+
+    /// Calls `body` with the upstream of a simulated APNs as a JSON object that lacks its end.
+    private func withAPNs(_ body: (GatewayHarness, SimulatedAPNs, _ upstream: String) async throws -> Void) async throws
+    {
+        try await GatewayHarness.run { harness in
+            let apns = try await SimulatedAPNs.start(.init(credentials: harness.credentials))
+            let upstream = """
+                {"to": "localhost:\(apns.port)", "ca": "ca.pem", "p8": "key.p8", \
+                "keyID": "\(harness.credentials.keyID)", "teamID": "\(harness.credentials.teamID)"
+                """
+            do {
+                try await body(harness, apns, upstream)
+            } catch {
+                await apns.stop()
+                throw error
+            }
+            await apns.stop()
+        }
+    }
+
+    private func check(
+        _ harness: GatewayHarness,
+        _ upstream: String,
+        shell: String? = nil
+    ) async throws -> FerryProgram.Output {
+        let configuration = try harness.configuration(["upstreams": "{\"apns\": \(upstream)}"])
+        return try await FerryProgram.run(
+            ["gateway", "--config", configuration, "--check", "--connect"],
+            in: harness.directory,
+            shell: shell
+        )
+    }
+
+    @Test func `a check that connects says that an upstream can be used, and pushes nothing`() async throws {
+        try await self.withAPNs { harness, _, upstream in
+            let output = try await self.check(harness, "\(upstream)}")
+            #expect(output.status == 0)
+            #expect(output.result.contains("upstreams.apns: localhost:"))
+            #expect(output.result.contains("it allows 1 request at a time, and answered a PING"))
+            #expect(output.result.contains("only a push proves the provider token"))
+            #expect(output.result.hasSuffix("gateway.json: good\n"))
+        }
+    }
+
+    @Test func `a check that connects names the upstream that cannot be used`() async throws {
+        try await GatewayHarness.run { harness in
+            let output = try await FerryProgram.run(
+                ["gateway", "--config", try harness.configuration(), "--check", "--connect"],
+                in: harness.directory
+            )
+            #expect(output.status == 3)
+            #expect(output.messages.contains("upstreams.apns: it cannot be used: No connection to localhost:1"))
+            #expect(output.result.isEmpty)
+        }
+    }
+
+    @Test func `connect without check is bad usage`() async throws {
+        try await GatewayHarness.run { harness in
+            let output = try await FerryProgram.run(
+                ["gateway", "--config", try harness.configuration(), "--connect"],
+                in: harness.directory
+            )
+            #expect(output.status == 2)
+            #expect(output.messages == "ferry: --connect needs --check.\n")
+        }
+    }
+
+    @Test func `a start says at once which upstream cannot be used`() async throws {
+        try await GatewayHarness.run { harness in
+            let (program, _) = try await harness.start()
+            let sentence = "upstreams.apns: it cannot be used now: No connection to localhost:1"
+            #expect(try await eventually { try program.messages.contains(sentence) })
+        }
+    }
+
+    @Test func `an upstream is reached through its proxy, with the password of a file`() async throws {
+        try await self.withAPNs { harness, _, upstream in
+            _ = try harness.directory.write("password", "open sesame\n")
+            try await TestProxy.run(.tunnel(authorization: Self.authorization)) { proxy in
+                let way = #""proxy": "127.0.0.1:\#(proxy.port)", "proxyUser": "ferry""#
+                let output = try await self.check(harness, "\(upstream), \(way), \"proxyPasswordFile\": \"password\"}")
+                #expect(output.status == 0)
+                #expect(output.result.contains("answers through the proxy 127.0.0.1:\(proxy.port)"))
+                #expect(proxy.requests.count == 1)
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            (.tunnel(authorization: Self.authorization), "wants a user name and a password (status 407)"),
+            (.say("HTTP/1.1 403 Forbidden\r\n\r\n", closes: true), "status 403"),
+            (.dieInTheMiddle, "it ended before TLS was established"),
+        ] as [(TestProxy.Behaviour, String)]
+    )
+    func `each failure of a proxy says which it is`(behaviour: TestProxy.Behaviour, words: String) async throws {
+        try await self.withAPNs { harness, _, upstream in
+            try await TestProxy.run(behaviour) { proxy in
+                let output = try await self.check(harness, "\(upstream), \"proxy\": \"127.0.0.1:\(proxy.port)\"}")
+                #expect(output.status == 3)
+                #expect(output.messages.contains("proxy 127.0.0.1:\(proxy.port)"))
+                #expect(output.messages.contains(words))
+            }
+        }
+    }
+
+    @Test func `the variables name the proxy of an upstream without one, which is said`() async throws {
+        try await self.withAPNs { harness, _, upstream in
+            try await TestProxy.run(.tunnel()) { proxy in
+                let variable = "HTTPS_PROXY=http://127.0.0.1:\(proxy.port)"
+                let through = try await self.check(harness, "\(upstream)}", shell: "\(variable) exec \"$@\"")
+                #expect(through.status == 0)
+                #expect(through.messages.contains("upstreams.apns: connections to localhost go through the proxy"))
+                #expect(through.messages.contains("which HTTPS_PROXY names"))
+                #expect(proxy.requests.count == 1)
+                let shell = "\(variable) NO_PROXY=localhost exec \"$@\""
+                let past = try await self.check(harness, "\(upstream)}", shell: shell)
+                #expect(past.status == 0)
+                #expect(!past.messages.contains("proxy"))
+                #expect(proxy.requests.count == 1)
+            }
+        }
+    }
+
+    @Test func `the doctor examines each upstream of a gateway, through its proxy`() async throws {
+        try await self.withAPNs { harness, _, upstream in
+            try await TestProxy.run(.tunnel()) { proxy in
+                let upstreams = "{\"apns\": \(upstream), \"proxy\": \"127.0.0.1:\(proxy.port)\"}}"
+                let configuration = try harness.configuration(["upstreams": upstreams])
+                let output = try await FerryProgram.run(["doctor", "--gateway", configuration], in: harness.directory)
+                #expect(output.status == 0)
+                #expect(output.result.hasPrefix("upstreams.apns:\n"))
+                #expect(output.result.contains("The proxy 127.0.0.1:\(proxy.port) opens a tunnel to localhost:"))
+                #expect(output.result.contains("It speaks HTTP/2"))
+            }
+        }
+    }
+
+    @Test func `the doctor has a cure for a proxy that wants a password`() async throws {
+        try await self.withAPNs { harness, _, upstream in
+            try await TestProxy.run(.tunnel(authorization: Self.authorization)) { proxy in
+                let upstreams = "{\"apns\": \(upstream), \"proxy\": \"127.0.0.1:\(proxy.port)\"}}"
+                let configuration = try harness.configuration(["upstreams": upstreams])
+                let output = try await FerryProgram.run(
+                    ["doctor", "--json", "--gateway", configuration],
+                    in: harness.directory
+                )
+                #expect(output.status == 3)
+                #expect(output.result.contains("\"problem\":\"proxyWantsPassword\""))
+            }
+        }
+    }
+}
