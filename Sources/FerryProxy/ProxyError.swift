@@ -30,6 +30,15 @@ package struct ProxyError: Error, Sendable, CustomStringConvertible {
         self.cause = cause
     }
 
+    /// Whether the same request would fail in the same way until somebody changes the options. A password that is sent
+    /// again and again may lock its user out.
+    package var isLasting: Bool {
+        switch self.fault {
+        case .wantsPassword, .refusesPassword, .notHTTP, .answerTooLong: true
+        case .refused, .closed, .lost: false
+        }
+    }
+
     /// The observation, and its cure if there is a short one.
     package var description: String {
         switch self.fault {

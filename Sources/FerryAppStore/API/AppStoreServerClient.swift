@@ -2,6 +2,7 @@ internal import FerryCore
 internal import FerryHTTP1
 internal import FerryOpenSSL
 internal import FerryPlatform
+internal import FerryProxy
 internal import NIOHTTP1
 
 /// A client of Apple's App Store Server API, for one app in one environment.
@@ -140,7 +141,9 @@ public final class AppStoreServerClient: Sendable {
                 default: .unexpectedAnswer
                 }
             let failure = AppStoreServerError(code, error.description, cause: error)
-            let isTrouble = [.timedOut, .connectFailed, .connectionLost, .answerCut].contains(error.code)
+            let isLasting = if case .proxy(let refusal) = error.fault { refusal.isLasting } else { false }
+            let isTrouble =
+                !isLasting && [.timedOut, .connectFailed, .connectionLost, .answerCut].contains(error.code)
             return .failure(failure, isTrouble ? .connection(wasSent: error.wasSent) : .lasting)
         }
     }

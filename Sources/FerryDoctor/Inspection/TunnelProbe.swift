@@ -33,7 +33,7 @@ final class TunnelProbe: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) { self.finish(.silent, context) }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        self.finish((error as? ProxyError).map { .refused($0) } ?? .silent, context)
+        self.finish((error as? ProxyError).map { HostFacts.Tunnel.refused($0) } ?? .silent, context)
     }
 
     private func finish(_ tunnel: HostFacts.Tunnel, _ context: ChannelHandlerContext) {
