@@ -48,11 +48,11 @@ extension Dispatch {
             return self.retry(id, job, retry, outcome, now: now)
         case .blocked:
             if self.routes.blocked(route, now: now.monotonic) { self.shut(route, outcome.reason, now: now) }
-            guard !self.isOver(job, now: now) else { return self.bury(id, job, outcome) }
+            guard !self.isOver(job, now: now) else { return self.bury(id, job, outcome, now: now.epochSeconds) }
             self.hold(id, flow: self.flow(of: job))
             return nil
         case .deadLetter:
-            return self.bury(id, job, outcome)
+            return self.bury(id, job, outcome, now: now.epochSeconds)
         case .expired:
             return self.listExpired(id, job)
         case .unknown:
@@ -179,7 +179,7 @@ extension Dispatch {
         now: Moment
     ) -> Settled? {
         if let end = self.expire(id, job, now: now) { return end }
-        guard !self.isOver(job, now: now) else { return self.bury(id, job, outcome) }
+        guard !self.isOver(job, now: now) else { return self.bury(id, job, outcome, now: now.epochSeconds) }
         let (first, last) =
             switch retry {
             case .later: (GatewayBounds.Jobs.firstRetry, GatewayBounds.Jobs.lastRetry)
@@ -193,13 +193,16 @@ extension Dispatch {
     /// Takes a notification that may have arrived. The list gets it, and it is sent once more if its client wants that.
     /// The second time it becomes a dead letter.
     private mutating func doubt(_ id: JobID, _ job: borrowing Job, _ outcome: Outcome, now: Moment) -> Settled? {
-        guard job.doubts < GatewayBounds.Jobs.unknownCopies else { return self.bury(id, job, outcome) }
+        guard job.doubts < GatewayBounds.Jobs.unknownCopies else {
+            return self.bury(id, job, outcome, now: now.epochSeconds)
+        }
         var isRepeated = self.identities[job.scope.identity].repeatsUnknown
         // Neither this process nor the next one would send it again.
         if case .abandoned(isKept: false) = self.stage { isRepeated = false }
         self.verdicts.events.append(.uncertain(self.item(id, job), again: isRepeated))
         guard isRepeated else {
             self.verdicts.count(job.scope.identity) { $0.unknown += 1 }
+            self.keep(id, job, job.lastReason ?? .unknown, mayHaveArrived: true, now: now.epochSeconds)
             return self.end(id, job, .accepted)
         }
         self.jobs.change(id) { $0.doubts += 1 }
@@ -225,15 +228,41 @@ extension Dispatch {
         job.expiration == 0 && now.monotonic - job.readAt > GatewayBounds.Jobs.lifetime
     }
 
-    mutating func bury(_ id: JobID, _ job: borrowing Job, _ outcome: Outcome) -> Settled {
-        let letter = GatewayEvent.Refusal(
+    /// Gives a notification up.
+    ///
+    /// - Parameter now: in UNIX seconds.
+    mutating func bury(_ id: JobID, _ job: borrowing Job, _ outcome: Outcome, now: UInt32) -> Settled {
+        let refusal = GatewayEvent.Refusal(
             identity: job.scope.identity,
             token: Array(job.token),
             reason: outcome.reason ?? job.lastReason ?? .unknown,
             apnsID: self.jobs.apnsID(of: id)
         )
-        self.verdicts.buried(letter, wasSent: job.attempts > 0)
+        self.verdicts.buried(refusal, wasSent: job.attempts > 0)
+        let isDoubtful = if case .uncertain = outcome { true } else { job.doubts > 0 }
+        self.keep(id, job, refusal.reason, mayHaveArrived: isDoubtful, now: now)
         return self.end(id, job, .accepted)
+    }
+
+    /// Makes the letter of a job that ends, if a store keeps letters.
+    private mutating func keep(
+        _ id: JobID,
+        _ job: borrowing Job,
+        _ reason: Reason,
+        mayHaveArrived: Bool,
+        now: UInt32
+    ) {
+        guard self.keepsLetters else { return }
+        let letter = Letter(
+            job,
+            self.jobs.apnsID(of: id),
+            client: self.identities[job.scope.identity].name,
+            topic: self.routes.topicName(of: self.flows[self.flow(of: job)].route),
+            reason: reason,
+            mayHaveArrived: mayHaveArrived,
+            now: now
+        )
+        self.letters.append(letter)
     }
 
     private func item(_ id: JobID, _ job: borrowing Job) -> GatewayEvent.Item {

@@ -242,7 +242,9 @@ extension Dispatch {
         for outgoing in self.outgoing {
             while let entry = outgoing.copies.popEntry(dueBy: now.monotonic) {
                 guard let job = self.jobs[entry.job], job.way == .waitsForSide(until: entry.until) else { continue }
-                ended.append((entry.job, job.scope, self.bury(entry.job, job, .uncertain(.notRepeated))))
+                ended.append(
+                    (entry.job, job.scope, self.bury(entry.job, job, .uncertain(.notRepeated), now: now.epochSeconds))
+                )
             }
         }
         return ended

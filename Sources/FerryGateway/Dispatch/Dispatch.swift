@@ -66,6 +66,10 @@ package struct Dispatch: ~Copyable {
     var tokenTopics = TokenTopics()
     /// The jobs that may have arrived, if the journal has not noted that yet.
     var doubted: [JobID] = []
+    /// Whether a store keeps letters.
+    let keepsLetters: Bool
+    /// The letters of the jobs that have ended, if the journal has not noted them yet.
+    var letters: [Letter] = []
 
     /// - Parameters:
     ///   - node: a random number, new for each process, or for each store.
@@ -83,6 +87,7 @@ package struct Dispatch: ~Copyable {
         isStored: Bool = false
     ) {
         self.identities = identities
+        self.keepsLetters = isStored
         self.jobs = Jobs(identities: identities.count, node: node, first: firstJob, limit: jobLimit)
         self.routes = Routes(routes, upstreams: upstreams)
         self.verdicts = Verdicts(FeedbackRows(isKept: isStored), clients: identities.count, upstreams: upstreams)
@@ -115,6 +120,14 @@ package struct Dispatch: ~Copyable {
         guard !self.doubted.isEmpty else { return [] }
         defer { self.doubted = [] }
         return self.doubted
+    }
+
+    // MARK: Letters
+
+    /// Removes and returns the letters of the jobs that have ended.
+    mutating func takeLetters() -> [Letter] {
+        defer { self.letters = [] }
+        return self.letters
     }
 
     // MARK: Notifications
@@ -201,7 +214,10 @@ package struct Dispatch: ~Copyable {
         for id in self.jobs.ids {
             guard let job = self.jobs[id], !isExcepted(job) else { continue }
             if let durable, job.segment <= durable { continue }
-            _ = self.bury(id, job, .undelivered(.shutDown))
+            _ = self.bury(id, job, .undelivered(.shutDown), now: 0)
         }
+        // The store has no answer to these. If it takes their commits after all, the next start sends them again, and a
+        // letter would send each a second time.
+        self.letters = []
     }
 }

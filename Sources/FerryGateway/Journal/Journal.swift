@@ -200,6 +200,19 @@ package struct Journal {
         self.entry?.live += 1
     }
 
+    /// Notes a letter that is sent again, and removes its row. The job may go to the upstream once ``number`` is durable.
+    mutating func retry(_ job: inout Job, as id: JobID, from row: StoreChange, now: Moment) {
+        self.name(job.first.connection, job.scope, now: now)
+        self.buffer.write(read: job, as: id)
+        job.segment = self.number
+        self.isAwaited = true
+        self.changes.append(row)
+        // The number of the job is older than those of this segment.
+        self.entry?.carried.append(id)
+        self.entry?.count += 1
+        self.entry?.live += 1
+    }
+
     private mutating func name(_ id: ConnectionID, _ scope: ReplayScope, now: Moment) {
         self.begin(now: now)
         guard self.named.insert(id).inserted else { return }

@@ -42,6 +42,8 @@ package struct GatewayFigures: Sendable {
     package var isOpen: Bool
     /// Nil: there is no store.
     package var store: Store?
+    /// Nil: there is no store.
+    package var letters: LetterShelf.Figures?
 
     /// The state of the store.
     package enum Store: Hashable, Sendable {
@@ -88,7 +90,8 @@ extension GatewayMachine {
             oldestAge: oldest.map { Double((now.monotonic - $0.readAt).nanoseconds) / 1e9 },
             underWay: self.dispatch.underWay,
             isOpen: self.isOpen(now: now),
-            store: self.journal?.condition
+            store: self.journal?.condition,
+            letters: self.journal == nil ? nil : self.letters.figures
         )
     }
 }

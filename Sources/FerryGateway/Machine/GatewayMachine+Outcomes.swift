@@ -44,6 +44,7 @@ extension GatewayMachine {
         now: Moment
     ) {
         self.journal?.answered(id, settled.fate, in: settled.segment, now: now)
+        self.collectLetters(now: now)
         self.collectRows(now: now)
         if settled.isGone, let segment = self.journal?.number {
             self.unsettled.append((segment, id, scope.key, settled))

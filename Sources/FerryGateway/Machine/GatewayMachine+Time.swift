@@ -8,6 +8,7 @@ extension GatewayMachine {
     var nextDeadline: NIODeadline? {
         [
             self.scopes.nextDeadline, self.dispatch.nextDeadline, self.journal?.nextDeadline, self.list?.nextDeadline,
+            self.letters.nextDeadline,
         ]
         .compactMap(\.self).min()
     }
@@ -20,6 +21,7 @@ extension GatewayMachine {
             }
         }
         self.collectNotes(now: now)
+        self.removeOldLetters(now: now)
         self.carrySparse(now: now)
         self.wakeClients(now: now)
         while let place = self.scopes.popDue(now: now.monotonic) {

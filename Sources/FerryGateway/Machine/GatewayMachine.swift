@@ -47,6 +47,8 @@ final class GatewayMachine {
     var journal: Journal?
     /// The list of rejections; nil if it has no file.
     var list: RejectionList?
+    /// The bounds of the letters; unused without a store.
+    var letters = LetterShelf()
     /// The work that waits until a segment is durable, in the order of the segments.
     var unsent: Deque<(segment: UInt64, job: JobID)> = []
     var unopened: Deque<(segment: UInt64, episode: EpisodeID)> = []
@@ -54,7 +56,7 @@ final class GatewayMachine {
     let makeKey:
         (_ topic: [UInt8], _ token: UnsafeBufferPointer<UInt8>, _ payload: UnsafeBufferPointer<UInt8>) ->
             ReplayKey
-    private var lastConnection: UInt64
+    var lastConnection: UInt64
     /// The connections of each client, and when it was heard.
     var traffic: [ClientTraffic]
     /// The effects of the present turn; kept, so that a turn makes no new list.

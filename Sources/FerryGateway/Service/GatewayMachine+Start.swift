@@ -96,6 +96,7 @@ extension GatewayMachine {
         if list != nil {
             machine.restoreList(try await store.rows(.rejections), place: try await store.rows(.list))
         }
+        try await machine.restoreLetters(of: store)
         try machine.restore(
             recovery,
             feedback: try await store.rows(.feedback),

@@ -18,6 +18,15 @@ package protocol GatewayStore: Sendable {
     /// Returns all rows of a table, in any order.
     func rows(_ table: StoreTable) async throws(StoreError) -> [StoreRow]
 
+    /// Returns the next rows of a table in ascending order of their keys, some megabytes at most. At the end it returns
+    /// an empty list.
+    ///
+    /// - Parameter after: the key of the last row that the caller has; empty at the beginning.
+    func rows(_ table: StoreTable, after: [UInt8], limit: Int) async throws(StoreError) -> [StoreRow]
+
+    /// Returns the rows with these keys. Rows that do not exist are left out.
+    func rows(_ table: StoreTable, keys: [[UInt8]]) async throws(StoreError) -> [StoreRow]
+
     /// Writes all of a commit, or nothing. If the store already has the commit's segment, the commit replaces it, so
     /// that a caller without an answer can repeat it. After a refused commit, later ones are refused until it is
     /// repeated. So commits are always written in their order.
@@ -79,6 +88,8 @@ package enum StoreTable: UInt8, Sendable, CaseIterable {
     case list = 4
     /// The gates that were warm; see ``GateRow``.
     case gates = 5
+    /// The dead letters, and the notifications that may have arrived; see ``Letter``.
+    case letters = 6
 
     /// Makes a key that begins with the name of a client and its length (1).
     static func key(client name: String, _ rest: some Sequence<UInt8>) -> [UInt8] {

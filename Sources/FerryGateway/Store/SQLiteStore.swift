@@ -31,6 +31,14 @@ package final class SQLiteStore: GatewayStore {
         try await self.run { core throws(StoreError) in try core.rows(table) }
     }
 
+    package func rows(_ table: StoreTable, after: [UInt8], limit: Int) async throws(StoreError) -> [StoreRow] {
+        try await self.run { core throws(StoreError) in try core.rows(table, after: after, limit: limit) }
+    }
+
+    package func rows(_ table: StoreTable, keys: [[UInt8]]) async throws(StoreError) -> [StoreRow] {
+        try await self.run { core throws(StoreError) in try core.rows(table, keys: keys) }
+    }
+
     package func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void) {
         self.thread.submit { state in
             guard case .active = state else { return then(.unavailable(SQLiteStoreCore.isClosed.description)) }

@@ -162,6 +162,41 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
     }
 
+    func rows(_ table: StoreTable, after: [UInt8], limit: Int) throws(StoreError) -> [StoreRow] {
+        try self.read { file throws(SQLiteError) in
+            // Each row has a statement of its own, as each segment has.
+            let next = try file.database.prepare(
+                "SELECT key, value FROM rows WHERE kind = ? AND key > ? ORDER BY key LIMIT 1"
+            )
+            var rows: [StoreRow] = []
+            var (last, length) = (after, 0)
+            while rows.count < limit, length < Self.pageLength {
+                let count = rows.count
+                try next.run([.integer(Int64(table.rawValue)), .blob(last)]) { row in
+                    let found = StoreRow(key: row.blob(0), value: row.blob(1))
+                    last = found.key
+                    length += found.value.count
+                    rows.append(found)
+                }
+                guard rows.count > count else { break }
+            }
+            return rows
+        }
+    }
+
+    func rows(_ table: StoreTable, keys: [[UInt8]]) throws(StoreError) -> [StoreRow] {
+        try self.read { file throws(SQLiteError) in
+            let find = try file.database.prepare("SELECT key, value FROM rows WHERE kind = ? AND key = ?")
+            var rows: [StoreRow] = []
+            for key in keys {
+                try find.run([.integer(Int64(table.rawValue)), .blob(key)]) { row in
+                    rows.append(StoreRow(key: row.blob(0), value: row.blob(1)))
+                }
+            }
+            return rows
+        }
+    }
+
     private func read<Result>(_ body: (File) throws(SQLiteError) -> Result) throws(StoreError) -> Result {
         guard let file else { throw Self.isClosed }
         do {

@@ -52,6 +52,7 @@ enum GatewayProcess {
             payload in makeKey(Array(token)[...], Array(payload)[...])
         }
         machine.restoreList(store.all(.rejections), place: store.all(.list))
+        machine.restoreLetters(store.page(.letters, after: [], limit: .max))
         try machine.restore(
             recovery,
             feedback: store.all(.feedback),

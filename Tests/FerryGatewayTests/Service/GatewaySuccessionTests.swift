@@ -114,6 +114,14 @@ import Testing
 
         func rows(_ table: StoreTable) async throws(StoreError) -> [StoreRow] { await self.store.rows(table) }
 
+        func rows(_ table: StoreTable, after: [UInt8], limit: Int) async throws(StoreError) -> [StoreRow] {
+            await self.store.rows(table, after: after, limit: limit)
+        }
+
+        func rows(_ table: StoreTable, keys: [[UInt8]]) async throws(StoreError) -> [StoreRow] {
+            await self.store.rows(table, keys: keys)
+        }
+
         func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void) {
             self.store.append(commit, then: then)
         }

@@ -60,6 +60,21 @@ final class MemoryStore: GatewayStore {
         }
     }
 
+    func rows(_ table: StoreTable, after: [UInt8], limit: Int) async -> [StoreRow] {
+        self.page(table, after: after, limit: limit)
+    }
+
+    /// Does the same as ``rows(_:after:limit:)`` without a task.
+    func page(_ table: StoreTable, after: [UInt8], limit: Int) -> [StoreRow] {
+        // The keys of one table may differ in length, and a shorter one comes first, as in SQLite.
+        self.all(table).filter { after.lexicographicallyPrecedes($0.key) }
+            .sorted { $0.key.lexicographicallyPrecedes($1.key) }.prefix(limit).map(\.self)
+    }
+
+    func rows(_ table: StoreTable, keys: [[UInt8]]) async -> [StoreRow] {
+        self.all(table).filter { keys.contains($0.key) }
+    }
+
     /// Does the same as ``append(_:then:)`` for a store that is not held.
     func write(_ commit: StoreCommit) -> StoreAnswer { self.state.withLock { Self.write(commit, &$0) } }
 

@@ -1,0 +1,138 @@
+internal import DequeModule
+internal import NIOCore
+
+/// The bounds of the letters in the store, without I/O: their number, their size and their age. The letters themselves
+/// are in the store alone.
+///
+/// Above a bound, the oldest letters go, and are counted.
+package struct LetterShelf: Sendable {
+    /// The largest number of letters.
+    package static let limit = 100_000
+    /// The largest size of all letters in bytes.
+    package static let lengthLimit = 256 << 20
+    /// How long a letter stays, in seconds.
+    package static let lifetime: UInt32 = 30 * 86_400
+    /// The time between two looks for letters that are too old.
+    static let sweep: TimeAmount = .hours(1)
+    /// The largest number of letters that one look removes. The next look follows soon, so that no turn is long.
+    static let sweepCount = 1000
+
+    /// The figures for operators.
+    package struct Figures: Hashable, Codable, Sendable {
+        /// The letters in the store.
+        package var count = 0
+        /// Their size in bytes.
+        package var bytes = 0
+        /// The letters that went because there were too many, since the start.
+        package var dropped = 0
+        /// The letters that went because they were too old, since the start.
+        package var outdated = 0
+    }
+
+    private struct Entry {
+        var endedAt: UInt32
+        var length: Int
+    }
+
+    private let limit: Int
+    private var entries: [JobID: Entry] = [:]
+    /// The letters in the order in which they ended, with those that have gone since.
+    private var order: Deque<(key: [UInt8], endedAt: UInt32)> = []
+    private(set) var figures = Figures()
+    private var isSorted = true
+    private var sweepAt = NIODeadline.distantPast
+
+    /// - Parameter limit: the largest number of letters. A test has a lower one.
+    package init(limit: Int = Self.limit) { self.limit = limit }
+
+    /// Whether there is a letter with this number.
+    func has(_ id: JobID) -> Bool { self.entries[id] != nil }
+
+    // MARK: Changes
+
+    /// Takes a letter that an earlier process left.
+    mutating func restore(_ key: [UInt8], endedAt: UInt32, length: Int) {
+        self.insert(key, endedAt: endedAt, length: length)
+        self.isSorted = false
+    }
+
+    /// Restores the order after ``restore(_:endedAt:length:)``: rows come by their keys, and not by their ends.
+    private mutating func sort() {
+        guard !self.isSorted else { return }
+        self.isSorted = true
+        self.order = Deque(self.order.sorted { $0.endedAt < $1.endedAt })
+    }
+
+    /// Adds a letter. Returns the changes of rows: the letter, and the oldest ones that go for it.
+    mutating func add(_ letter: Letter) -> [StoreChange] {
+        self.sort()
+        let change = letter.change
+        self.insert(change.key, endedAt: letter.endedAt, length: change.key.count + (change.value?.count ?? 0))
+        var changes = [change]
+        while self.figures.count > self.limit || self.figures.bytes > Self.lengthLimit,
+            let key = self.popOldest()
+        {
+            self.figures.dropped += 1
+            changes.append(StoreChange(.letters, key: key, value: nil))
+        }
+        return changes
+    }
+
+    /// Removes a letter. Returns false if it is not there any more.
+    mutating func remove(_ id: JobID) -> Bool {
+        guard let entry = self.entries.removeValue(forKey: id) else { return false }
+        self.figures.count -= 1
+        self.figures.bytes -= entry.length
+        // Otherwise the order would grow with each letter that is sent again and ends again.
+        if self.order.count > 2 * self.entries.count + 64 {
+            self.order.removeAll { self.entries[Letter.job(ofKey: $0.key)]?.endedAt != $0.endedAt }
+        }
+        return true
+    }
+
+    private mutating func insert(_ key: [UInt8], endedAt: UInt32, length: Int) {
+        let old = self.entries.updateValue(Entry(endedAt: endedAt, length: length), forKey: Letter.job(ofKey: key))
+        self.figures.bytes += length - (old?.length ?? 0)
+        if old == nil { self.figures.count += 1 }
+        self.order.append((key, endedAt))
+    }
+
+    /// Removes the oldest letter, and returns its key.
+    private mutating func popOldest() -> [UInt8]? {
+        while let first = self.order.popFirst() {
+            let id = Letter.job(ofKey: first.key)
+            guard let entry = self.entries[id], entry.endedAt == first.endedAt else { continue }
+            _ = self.remove(id)
+            return first.key
+        }
+        return nil
+    }
+
+    // MARK: Time
+
+    /// When to call ``timePassed(now:seconds:)``; nil if there is no letter.
+    var nextDeadline: NIODeadline? { self.entries.isEmpty ? nil : self.sweepAt }
+
+    /// Removes letters that are too old. Returns the changes of rows.
+    mutating func timePassed(now: NIODeadline, seconds: UInt32) -> [StoreChange] {
+        guard self.sweepAt <= now else { return [] }
+        self.sort()
+        self.sweepAt = now + Self.sweep
+        var changes: [StoreChange] = []
+        // A clock that was set back makes no letter too old.
+        while let first = self.order.first, first.endedAt < seconds, seconds - first.endedAt > Self.lifetime {
+            guard changes.count < Self.sweepCount else {
+                self.sweepAt = now + .milliseconds(100)
+                break
+            }
+            guard self.entries[Letter.job(ofKey: first.key)]?.endedAt == first.endedAt else {
+                self.order.removeFirst()
+                continue
+            }
+            guard let key = self.popOldest() else { break }
+            self.figures.outdated += 1
+            changes.append(StoreChange(.letters, key: key, value: nil))
+        }
+        return changes
+    }
+}
