@@ -1,12 +1,12 @@
 internal import FerryPlatform
 
 extension AdminAnswer {
-    /// The answer to `GET /status`.
-    package init(status: some Encodable) {
+    /// An answer of one JSON object, with sorted members.
+    package init(encoding value: some Encodable) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let json = try? encoder.encode(status) else {
-            self.init(status: 500, "The status cannot be written as JSON.")
+        guard let json = try? encoder.encode(value) else {
+            self.init(status: 500, "The answer cannot be written as JSON.")
             return
         }
         self.init(json: Array(json))

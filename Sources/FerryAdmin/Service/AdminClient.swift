@@ -34,9 +34,22 @@ package struct AdminClient: Sendable {
 
     /// Returns the answer to `GET`.
     package func get(_ path: String) async throws(HTTPClientError) -> HTTPClientResponse {
+        try await self.send(.GET, path, [])
+    }
+
+    /// Returns the answer to `POST`, which is sent once.
+    package func post(_ path: String, _ body: [UInt8]) async throws(HTTPClientError) -> HTTPClientResponse {
+        try await self.send(.POST, path, body)
+    }
+
+    private func send(
+        _ method: HTTPMethod,
+        _ path: String,
+        _ body: [UInt8]
+    ) async throws(HTTPClientError) -> HTTPClientResponse {
         // Our own paths have no characters that must be encoded.
         let url = (try? self.url.with(target: path)) ?? self.url
-        var request = HTTPClientRequest(.GET, url)
+        var request = HTTPClientRequest(method, url, body: body)
         request.bodyLimit = Self.longest
         if let token { request.headers.add(name: "Authorization", value: "Bearer \(token)") }
         return try await self.client.send(request, within: Self.limit)

@@ -96,7 +96,7 @@ package final class AppStoreAdmin: Sendable {
         return snapshot.answers.answer(request.path) {
             switch request.path {
             case "/": self.page.answer(snapshot.status)
-            case "/status": AdminAnswer(status: snapshot.status)
+            case "/status": AdminAnswer(encoding: snapshot.status)
             case "/metrics": self.metrics(snapshot)
             case "/health/ready": AdminAnswer(snapshot.status.ready)
             default: AdminAnswer(snapshot.status.delivering)

@@ -36,7 +36,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
               ferry gateway --config gateway.json --check --connect
               ferry gateway status --config gateway.json
             """,
-        subcommands: [GatewayStatusCommand.self, GatewayTopCommand.self]
+        subcommands: [GatewayStatusCommand.self, GatewayTopCommand.self, GatewayLettersCommand.self]
     )
 
     @Option(help: ArgumentHelp("The configuration, a JSON object. Its paths are relative to it.", valueName: "file"))

@@ -59,7 +59,7 @@ package final class GatewayAdmin: Sendable {
     /// The time between two steps of the history while nobody asks.
     private static let tick: Duration = .seconds(5)
 
-    private let gateway: Gateway
+    let gateway: Gateway
     private let around: Surroundings
     private let page = GatewayPage()
     private let snapshot: SharedValue<Snapshot?>
@@ -83,8 +83,9 @@ package final class GatewayAdmin: Sendable {
         }
     }
 
-    /// Answers a request that was let in. Requests that change something are not known here.
+    /// Answers a request that was let in.
     package func answer(_ request: AdminRequest) async -> AdminAnswer {
+        if Self.letterPaths.contains(request.path) { return await self.answerLetters(request) }
         guard request.method == "GET" || request.method == "HEAD" else { return .notFound }
         // It says that the process answers, and nothing of its work: a restart would not help against anything else.
         if request.path == "/health/live" { return AdminAnswer(status: 200, "It runs.") }
@@ -98,7 +99,7 @@ package final class GatewayAdmin: Sendable {
         return snapshot.answers.answer(request.path) {
             switch request.path {
             case "/": self.page.answer(snapshot.status)
-            case "/status": AdminAnswer(status: snapshot.status)
+            case "/status": AdminAnswer(encoding: snapshot.status)
             case "/metrics": self.metrics(snapshot)
             case "/health/ready": AdminAnswer(snapshot.status.ready)
             default: AdminAnswer(snapshot.status.delivering)

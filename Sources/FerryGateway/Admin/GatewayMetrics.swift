@@ -308,6 +308,22 @@ package struct GatewayMetrics {
             "Files of the configuration that changed on disk, and were not read again.",
             self.status.changedFiles.count
         )
+        if let letters = self.figures.letters {
+            text.add(.gauge, "ferry_gateway_letters", "Letters in the store.", letters.count)
+            text.add(.gauge, "ferry_gateway_letters_bytes", "The size of the letters in the store.", letters.bytes)
+            text.add(
+                .counter,
+                "ferry_gateway_letters_dropped_total",
+                "Letters that went because there were too many.",
+                letters.dropped
+            )
+            text.add(
+                .counter,
+                "ferry_gateway_letters_outdated_total",
+                "Letters that went after 30 days.",
+                letters.outdated
+            )
+        }
         if let process = ProcessFigures.current { text.add(process) }
     }
 }

@@ -39,19 +39,6 @@ extension GatewayMachine {
 
     // MARK: Operators
 
-    /// The result of a command for one letter.
-    enum LetterResult: String, Codable, Sendable {
-        case done
-        /// It was sent again, dropped or removed before.
-        case missing
-        /// Its expiration has passed, so APNs would not deliver it.
-        case expired
-        /// The configuration does not name its client any more.
-        case unknownClient
-        /// Too many notifications wait, or the store is in trouble, or the gateway ends.
-        case noRoom
-    }
-
     /// Sends letters again, each with its `apns-id`. A letter that may have arrived may arrive twice. The store removes the
     /// letter in the commit that notes the notification, so a kill neither loses nor doubles it.
     func retry(_ letters: [Letter], now: Moment) -> [LetterResult] {

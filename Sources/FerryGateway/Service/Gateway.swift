@@ -237,6 +237,40 @@ package final class Gateway: Sendable {
         }
     }
 
+    // MARK: Letters
+
+    /// Whether there is a store, which keeps letters.
+    package var hasStore: Bool { self.store != nil }
+
+    /// Returns the next letters in the order of their `apns-id`s, which is nearly that of their reading. It costs the event
+    /// loop nothing. At the end it returns an empty list.
+    ///
+    /// - Parameter after: the last letter that the caller has; nil at the beginning.
+    package func letters(after: APNSID?, limit: Int) async throws(StoreError) -> [Letter] {
+        guard let store else { return [] }
+        return try await store.rows(.letters, after: after.map(Letter.key) ?? [], limit: limit).compactMap {
+            Letter($0)
+        }
+    }
+
+    /// Returns those of these letters that the store has.
+    package func letters(_ ids: [APNSID]) async throws(StoreError) -> [Letter] {
+        guard let store else { return [] }
+        return try await store.rows(.letters, keys: ids.map(Letter.key)).compactMap { Letter($0) }
+    }
+
+    /// Sends letters again, in one turn of the event loop: pass some hundreds at most.
+    package func retry(_ letters: [Letter]) async throws -> [LetterResult] {
+        let driver = self.driver
+        return try await driver.eventLoop.submit { driver.retry(letters) }.get()
+    }
+
+    /// Removes letters, in one turn of the event loop: pass some hundreds at most.
+    package func drop(_ ids: [APNSID]) async throws -> [LetterResult] {
+        let driver = self.driver
+        return try await driver.eventLoop.submit { driver.drop(ids) }.get()
+    }
+
     /// Closes the store, without waiting for a disk that hangs.
     private func closeStore() async {
         guard let store else { return }

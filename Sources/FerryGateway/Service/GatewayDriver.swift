@@ -83,6 +83,21 @@ final class GatewayDriver: @unchecked Sendable {
 
     func figures() -> (GatewayFigures, LoopFigures) { (self.machine.figures(now: .now), self.work) }
 
+    /// Sends letters again.
+    func retry(_ letters: [Letter]) -> [LetterResult] {
+        guard !self.isFinished else { return letters.map { _ in .noRoom } }
+        var results: [LetterResult] = []
+        self.run { results = $0.retry(letters, now: $1) }
+        return results
+    }
+
+    func drop(_ letters: [APNSID]) -> [LetterResult] {
+        guard !self.isFinished else { return letters.map { _ in .noRoom } }
+        var results: [LetterResult] = []
+        self.run { results = $0.drop(letters, now: $1) }
+        return results
+    }
+
     /// Whether a new connection is accepted. If not, its address is noted.
     func isOpen(for address: String) -> Bool {
         guard !self.isFinished else { return false }

@@ -36,7 +36,7 @@ import Testing
             $0.destinations[0].lastFailure = AlarmLine(at: 1, "Failure.")
         }
         let html = String(decoding: AppStorePage().answer(status).body, as: UTF8.self)
-        let json = try JSONSerialization.jsonObject(with: Data(AdminAnswer(status: status).body))
+        let json = try JSONSerialization.jsonObject(with: Data(AdminAnswer(encoding: status).body))
         let bindings = html.matches(of: /data-b="([^"|]+)\|([a-z])"/)
         #expect(bindings.count > 20)
         for binding in bindings {

@@ -100,6 +100,20 @@ import Foundation
         }
     }
 
+    @Test(arguments: Kind.allCases) func `rows come in pages by their keys, and by key`(_ kind: Kind) async throws {
+        try await self.withShelf(kind) { shelf in
+            let store = shelf.store()
+            _ = try await store.open()
+            let changes = [3, 1, 2].map { StoreChange(.letters, key: [$0], value: [$0]) }
+            #expect(await self.append(self.commit(1, changes: changes), to: store) == .durable)
+            #expect(try await store.rows(.letters, after: [], limit: 2).map(\.key) == [[1], [2]])
+            #expect(try await store.rows(.letters, after: [2], limit: 2).map(\.key) == [[3]])
+            #expect(try await store.rows(.letters, after: [3], limit: 2).isEmpty)
+            #expect(try await store.rows(.letters, keys: [[2], [9]]) == [StoreRow(key: [2], value: [2])])
+            await store.close()
+        }
+    }
+
     @Test(arguments: Kind.allCases) func `a commit that is repeated takes the place of the first`(
         _ kind: Kind
     ) async throws {

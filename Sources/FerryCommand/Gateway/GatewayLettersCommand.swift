@@ -1,0 +1,320 @@
+internal import ArgumentParser
+internal import FerryAdmin
+internal import FerryGateway
+internal import FerryHTTP1
+internal import FerryPlatform
+internal import FerryTerminal
+
+/// The command `ferry gateway letters`.
+struct GatewayLettersCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "letters",
+        abstract: "Lists, sends again or drops what a gateway could not deliver.",
+        discussion: """
+            A letter is a notification that the gateway does not send again by itself: it was given up, or it may have \
+            arrived. The store keeps letters for 30 days, 100,000 or 256 MiB at most.
+
+            Asks the gateway over its admin socket, as the user that runs it.
+
+            Examples:
+              ferry gateway letters list --config gateway.json --client shop
+              ferry gateway letters show 00000000-0000-8001-8000-010000000001 --config gateway.json
+              ferry gateway letters retry --reason InternalServerError --config gateway.json
+              ferry gateway letters drop --older-than 7 --config gateway.json
+            """,
+        subcommands: [
+            GatewayLettersListCommand.self, GatewayLettersShowCommand.self, GatewayLettersRetryCommand.self,
+            GatewayLettersDropCommand.self,
+        ]
+    )
+}
+
+/// The options that name the admin socket of a gateway.
+struct AdminSocketOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The socket of the admin service.", valueName: "path"))
+    var socket: String?
+
+    /// - Parameter config: the configuration of the gateway, which names its socket and its store.
+    func client(config: String?) throws -> AdminClient {
+        if let socket { return try AdminClient(socket: socket) }
+        guard let config else { throw CommandFailure.usage("Give --config FILE or --socket PATH.") }
+        guard let path = try GatewayCommand.plan(of: config).admin.socket.path else {
+            throw CommandFailure.usage("The gateway has no admin socket: give it 'store' or 'admin'.")
+        }
+        return try AdminClient(socket: path)
+    }
+}
+
+/// The options that choose letters.
+struct LetterFilterOptions: ParsableArguments {
+    @Option(help: "Only letters of this client.")
+    var client: String?
+
+    @Option(help: "Only letters with this reason, such as InternalServerError.")
+    var reason: String?
+
+    @Option(help: ArgumentHelp("Only letters that ended so many days ago, or earlier.", valueName: "days"))
+    var olderThan: Double?
+
+    func validate() throws {
+        guard let olderThan else { return }
+        guard 0...36_500 ~= olderThan else { throw ValidationError("--older-than is not 0 to 36500 days.") }
+    }
+
+    var isEmpty: Bool { self.client == nil && self.reason == nil && self.olderThan == nil }
+
+    /// The query of `GET /letters`.
+    ///
+    /// - Parameter now: the time of the command. The pages of one command must not move with the clock.
+    func query(after: String?, now: Date) -> String {
+        var members: [String] = []
+        if let after { members.append("after=\(after)") }
+        if let client { members.append("client=\(HTTPURL.encoded(client))") }
+        if let reason { members.append("reason=\(HTTPURL.encoded(reason))") }
+        if let olderThan {
+            let before = now.timeIntervalSince1970 - olderThan * 86_400
+            members.append("before=\(UInt32(clamping: Int(max(before, 0))))")
+        }
+        return members.isEmpty ? "" : "?" + members.joined(separator: "&")
+    }
+}
+
+/// The command `ferry gateway letters list`.
+struct GatewayLettersListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "Lists letters, one line each, without payloads."
+    )
+
+    @ParentCommand var gateway: GatewayCommand
+    @OptionGroup var place: AdminSocketOptions
+    @OptionGroup var filter: LetterFilterOptions
+
+    @Flag(help: "Print one JSON object for each letter.")
+    var json = false
+
+    @Option(help: "The largest number of letters; 0 for all.")
+    var limit = 100
+
+    func run() async throws {
+        try await self.gateway.reportingFailure {
+            let client = try self.place.client(config: self.gateway.config)
+            let now = Date.now
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            var (after, left): (String?, Int) = (nil, self.limit == 0 ? .max : self.limit)
+            repeat {
+                let page = try await client.letters(self.filter.query(after: after, now: now))
+                for letter in page.letters.prefix(left) {
+                    let line =
+                        self.json
+                        ? String(decoding: try encoder.encode(letter), as: UTF8.self) : letter.line(now: now)
+                    try Console.print(line)
+                }
+                left -= min(left, page.letters.count)
+                after = page.next
+            } while after != nil && left > 0
+        }
+    }
+}
+
+/// The command `ferry gateway letters show`.
+struct GatewayLettersShowCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Prints a letter with its payload, as one JSON object."
+    )
+
+    @ParentCommand var gateway: GatewayCommand
+    @OptionGroup var place: AdminSocketOptions
+
+    @Argument(help: ArgumentHelp("The apns-id of the letter.", valueName: "apns-id"))
+    var id: String
+
+    func run() async throws {
+        try await self.gateway.reportingFailure {
+            let body = try await self.place.client(config: self.gateway.config).ask(
+                .GET,
+                "/letter?id=\(HTTPURL.encoded(self.id))"
+            )
+            try Console.print(String(decoding: body, as: UTF8.self))
+        }
+    }
+}
+
+/// The command `ferry gateway letters retry`.
+struct GatewayLettersRetryCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "retry",
+        abstract: "Sends letters again, each with its apns-id.",
+        discussion: "A letter that may have arrived before may arrive twice. The command says how many may."
+    )
+
+    @ParentCommand var gateway: GatewayCommand
+    @OptionGroup var place: AdminSocketOptions
+    @OptionGroup var change: LetterChangeOptions
+
+    func run() async throws {
+        try await self.gateway.reportingFailure {
+            let (sums, doubtful) = try await self.change.carryOut(
+                "/letters/retry",
+                try self.place.client(config: self.gateway.config)
+            )
+            try Console.print("sent again: \(sums[.done, default: 0])\(sums.rest)")
+            if doubtful > 0 {
+                try Console.print("\(doubtful) of them may have arrived before: those arrive twice.")
+            }
+        }
+    }
+}
+
+/// The command `ferry gateway letters drop`.
+struct GatewayLettersDropCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "drop",
+        abstract: "Removes letters. Nobody delivers them any more."
+    )
+
+    @ParentCommand var gateway: GatewayCommand
+    @OptionGroup var place: AdminSocketOptions
+    @OptionGroup var change: LetterChangeOptions
+
+    func run() async throws {
+        try await self.gateway.reportingFailure {
+            let (sums, _) = try await self.change.carryOut(
+                "/letters/drop",
+                try self.place.client(config: self.gateway.config)
+            )
+            try Console.print("dropped: \(sums[.done, default: 0])\(sums.rest)")
+        }
+    }
+}
+
+/// The letters that a command changes.
+struct LetterChangeOptions: ParsableArguments {
+    @Argument(help: ArgumentHelp("The apns-ids of the letters.", valueName: "apns-id"))
+    var ids: [String] = []
+
+    @OptionGroup var filter: LetterFilterOptions
+
+    @Flag(help: "All letters.")
+    var all = false
+
+    func validate() throws {
+        guard [!self.ids.isEmpty, !self.filter.isEmpty, self.all].count(where: \.self) == 1 else {
+            throw ValidationError("Give apns-ids, or --client, --reason and --older-than, or --all.")
+        }
+    }
+
+    /// Changes the letters page by page.
+    ///
+    /// - Returns: the number of letters by result, and the number of those that were changed and may have arrived.
+    func carryOut(_ path: String, _ client: AdminClient) async throws -> ([LetterResult: Int], doubtful: Int) {
+        var (sums, doubtful): ([LetterResult: Int], Int) = ([:], 0)
+        guard self.ids.isEmpty else {
+            var rest = self.ids[...]
+            while !rest.isEmpty {
+                let ids = Array(rest.prefix(GatewayAdmin.letterLimit))
+                rest = rest.dropFirst(ids.count)
+                var doubts: Set<String> = []
+                for id in ids {
+                    guard let row = try await client.letter(id), row.mayHaveArrived else { continue }
+                    doubts.insert(id)
+                }
+                for (id, result) in zip(ids, try await client.change(path, ids)) {
+                    sums[result, default: 0] += 1
+                    if result == .done, doubts.contains(id) { doubtful += 1 }
+                }
+            }
+            return (sums, doubtful)
+        }
+        let now = Date.now
+        var after: String?
+        repeat {
+            let page = try await client.letters(self.filter.query(after: after, now: now))
+            after = page.next
+            // A letter that ends after the command began is not among those that the operator has seen.
+            let letters = page.letters.filter { Double($0.endedAt) <= now.timeIntervalSince1970 }
+            guard !letters.isEmpty else { continue }
+            for (letter, result) in zip(letters, try await client.change(path, letters.map(\.apnsID))) {
+                sums[result, default: 0] += 1
+                if result == .done, letter.mayHaveArrived { doubtful += 1 }
+            }
+        } while after != nil
+        return (sums, doubtful)
+    }
+}
+
+extension [LetterResult: Int] {
+    /// What was not changed, and why.
+    fileprivate var rest: String {
+        let words: [(LetterResult, String)] = [
+            (.missing, "not there any more"), (.expired, "expired, and kept"),
+            (.unknownClient, "of clients that the configuration does not name, and kept"),
+            (.noRoom, "kept, because too much waits or the store is in trouble"),
+        ]
+        return words.compactMap { result, text in self[result].map { "; \($0) \(text)" } }.joined()
+    }
+}
+
+extension LetterRow {
+    fileprivate func line(now: Date) -> String {
+        let age = Int(max(now.timeIntervalSince1970 - Double(self.endedAt), 0))
+        let doubt = self.mayHaveArrived ? "may have arrived" : "not delivered"
+        return "\(self.apnsID)  \(self.client.printable)  \(self.reason.printable)  \(doubt)  \(age / 3600) h ago"
+    }
+}
+
+extension AdminClient {
+    /// Returns the body of an answer.
+    ///
+    /// - Throws: ``CommandFailure`` when nobody answers, or the answer is a refusal, which is a sentence.
+    fileprivate func ask(_ method: Method, _ path: String, _ body: [UInt8] = []) async throws(CommandFailure) -> [UInt8]
+    {
+        let response: HTTPClientResponse
+        do throws(HTTPClientError) {
+            switch method {
+            case .GET: response = try await self.get(path)
+            case .POST: response = try await self.post(path, body)
+            }
+        } catch {
+            throw CommandFailure(.noConnection, "The gateway does not answer: \(error.description)")
+        }
+        guard response.status == 200 else {
+            let sentence = String(decoding: response.body, as: UTF8.self).prefix { $0 != "\n" }
+            throw .refused(sentence.printable)
+        }
+        return response.body
+    }
+
+    fileprivate enum Method {
+        case GET, POST
+    }
+
+    fileprivate func letters(_ query: String) async throws -> LetterPage {
+        try Self.decoded(LetterPage.self, try await self.ask(.GET, "/letters\(query)"))
+    }
+
+    /// Returns nil if there is no such letter.
+    fileprivate func letter(_ id: String) async throws -> LetterRow? {
+        let path = "/letter?id=\(HTTPURL.encoded(id))"
+        guard let body = try? await self.ask(.GET, path) else { return nil }
+        return try Self.decoded(LetterRow.self, body)
+    }
+
+    fileprivate func change(_ path: String, _ ids: [String]) async throws -> [LetterResult] {
+        let body = ids.map { "\($0)\n" }.joined()
+        return try Self.decoded([LetterResult].self, try await self.ask(.POST, path, Array(body.utf8)))
+    }
+
+    private static func decoded<Value: Decodable>(_ type: Value.Type, _ body: [UInt8]) throws(CommandFailure) -> Value {
+        do {
+            return try JSONDecoder().decode(type, from: Data(body))
+        } catch {
+            throw CommandFailure(
+                .noConnection,
+                "The answer is not one of a gateway of this version: use the 'ferry' that it was started with."
+            )
+        }
+    }
+}

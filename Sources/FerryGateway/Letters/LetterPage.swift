@@ -1,0 +1,59 @@
+package import FerryCore
+
+/// A page of the answer to `GET /letters`.
+package struct LetterPage: Hashable, Codable, Sendable {
+    package var letters: [LetterRow]
+    /// The value of `after` for the next page; nil: this is the last one.
+    package var next: String?
+}
+
+/// A letter as operators see it. The payload is in the answer for one letter alone.
+package struct LetterRow: Hashable, Codable, Sendable {
+    package var apnsID: String
+    package var client: String
+    package var topic: String
+    package var reason: String
+    /// UNIX seconds.
+    package var endedAt: UInt32
+    package var readAt: UInt32
+    /// 0 for one attempt at delivery.
+    package var expiration: UInt32
+    package var mayHaveArrived: Bool
+    package var attempts: UInt16
+    package var token: String
+    package var payload: String?
+
+    package init(_ letter: Letter, withPayload: Bool) {
+        self.apnsID = letter.apnsID.description
+        self.client = letter.client
+        self.topic = letter.topic
+        self.reason = letter.reason.rawValue
+        self.endedAt = letter.endedAt
+        self.readAt = letter.readAt
+        self.expiration = letter.expiration
+        self.mayHaveArrived = letter.mayHaveArrived
+        self.attempts = letter.attempts
+        self.token = letter.token.hexadecimal
+        self.payload = withPayload ? String(decoding: letter.payload, as: UTF8.self) : nil
+    }
+}
+
+/// The letters that an operator asks for.
+package struct LetterFilter: Hashable, Sendable {
+    package var client: String?
+    package var reason: String?
+    /// Letters that ended before this time, in UNIX seconds.
+    package var endedBefore: UInt32?
+
+    package init(client: String? = nil, reason: String? = nil, endedBefore: UInt32? = nil) {
+        self.client = client
+        self.reason = reason
+        self.endedBefore = endedBefore
+    }
+
+    func admits(_ letter: Letter) -> Bool {
+        (self.client.map { $0 == letter.client } ?? true)
+            && (self.reason.map { $0 == letter.reason.rawValue } ?? true)
+            && (self.endedBefore.map { letter.endedAt < $0 } ?? true)
+    }
+}
