@@ -282,7 +282,7 @@ extension AdminClient {
         }
         guard response.status == 200 else {
             let sentence = String(decoding: response.body, as: UTF8.self).prefix { $0 != "\n" }
-            throw .refused(sentence.printable)
+            throw .refused(String(sentence).printable)
         }
         return response.body
     }
