@@ -3,6 +3,7 @@ import FerryHTTP1TestSupport
 import FerryOpenSSL
 import FerryProxy
 import FerryProxyTestSupport
+import NIOHTTP1
 import Testing
 
 /// Requests through HTTP proxies, good and bad, over loopback.

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import FerryAdmin
+internal import FerryCore
 internal import FerryGateway
 internal import FerryHTTP1
 internal import FerryPlatform

@@ -1,6 +1,5 @@
 internal import FerryAdmin
 internal import FerryCore
-internal import FerryPlatform
 
 /// The routes of the letters. All of them show device tokens or change something, so they are on the socket alone.
 ///
@@ -46,7 +45,7 @@ extension GatewayAdmin {
 
     private static let badIDs = AdminAnswer(
         status: 400,
-        "The body is not 1 to \(Self.letterLimit) lines, each an apns-id."
+        "The body is not 1 to \(GatewayAdmin.letterLimit) lines, each an apns-id."
     )
 
     private static func ids(_ body: [UInt8]) -> [APNSID]? {

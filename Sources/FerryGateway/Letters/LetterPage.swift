@@ -1,4 +1,4 @@
-package import FerryCore
+internal import FerryCore
 
 /// A page of the answer to `GET /letters`.
 package struct LetterPage: Hashable, Codable, Sendable {

@@ -1,4 +1,3 @@
-internal import FerryBinary
 internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
