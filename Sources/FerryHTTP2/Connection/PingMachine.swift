@@ -26,14 +26,14 @@ struct PingMachine {
     }
 
     private enum State {
-        /// The last bytes came at that time, by both clocks.
-        case heard(at: NIODeadline, awake: NIODeadline)
+        /// The path worked at that time.
+        case heard(Moment)
         /// A PING was sent at that time.
         ///
         /// `holds`: the connection was idle, and no request is written before the answer.
-        case asked(at: NIODeadline, holds: Bool)
+        case asked(Moment, holds: Bool)
         /// The answer takes so long that new requests go to another connection. The PING was sent at that time.
-        case doubtful(asked: NIODeadline)
+        case doubtful(asked: Moment)
         /// The answer did not come in time, so the connection is dead.
         case overdue
     }
@@ -54,7 +54,7 @@ struct PingMachine {
 
     init(_ limits: Limits, now: Moment) {
         self.limits = limits
-        self.state = .heard(at: now.monotonic, awake: now.boot)
+        self.state = .heard(now)
     }
 
     /// When ``tick(now:isBusy:)`` is due.
@@ -62,9 +62,9 @@ struct PingMachine {
     /// - Parameter isBusy: whether requests are under way.
     func deadline(isBusy: Bool) -> NIODeadline? {
         switch self.state {
-        case .heard(let at, _): at + self.interval(isBusy: isBusy)
-        case .asked(let at, let holds): at + self.patience(holds: holds)
-        case .doubtful(let asked): asked + Self.limit
+        case .heard(let last): last.monotonic + self.interval(isBusy: isBusy)
+        case .asked(let asked, let holds): asked.monotonic + self.patience(holds: holds)
+        case .doubtful(let asked): asked.monotonic + Self.limit
         case .overdue: nil
         }
     }
@@ -94,14 +94,21 @@ struct PingMachine {
 
     /// Whether the connection was quiet for so long that the path may have forgotten it. The clock that also runs while
     /// the machine sleeps decides.
-    private func isIdle(since awake: NIODeadline, now: Moment) -> Bool { awake + self.limits.idle <= now.boot }
+    private func isIdle(since last: Moment, now: Moment) -> Bool { last.boot + self.limits.idle <= now.boot }
+
+    /// Whether an answer to a PING of that time says nothing about the present path: it may have waited in the socket
+    /// while the machine slept, or while the process was stopped.
+    private func isOutdated(_ asked: Moment, now: Moment) -> Bool {
+        let (passed, awake) = (now.boot - asked.boot, now.monotonic - asked.monotonic)
+        return passed - awake >= self.limits.idle || passed >= max(self.limits.idle, Self.limit)
+    }
 
     /// Notes that bytes arrived. They do not answer a PING.
     ///
     /// After an idle time they prove nothing, because they may have waited in the socket while the process was stopped.
     mutating func heard(now: Moment) {
-        guard case .heard(_, let awake) = self.state, !self.isIdle(since: awake, now: now) else { return }
-        self.state = .heard(at: now.monotonic, awake: now.boot)
+        guard case .heard(let last) = self.state, !self.isIdle(since: last, now: now) else { return }
+        self.state = .heard(now)
     }
 
     /// Notes the time that an answer of the peer took.
@@ -113,10 +120,12 @@ struct PingMachine {
     /// Notes the answer to a PING.
     mutating func answered(now: Moment) {
         switch self.state {
-        case .asked(let at, _), .doubtful(let at): self.answerTook(now.monotonic - at)
-        case .heard, .overdue: break
+        case .asked(let asked, _), .doubtful(let asked):
+            self.answerTook(now.monotonic - asked.monotonic)
+            self.state = .heard(self.isOutdated(asked, now: now) ? asked : now)
+        case .heard, .overdue:
+            self.state = .heard(now)
         }
-        self.state = .heard(at: now.monotonic, awake: now.boot)
     }
 
     enum RequestAction {
@@ -131,11 +140,14 @@ struct PingMachine {
     /// Returns the action for a request that could be written now.
     mutating func request(now: Moment) -> RequestAction {
         switch self.state {
-        case .heard(_, let awake):
-            guard self.isIdle(since: awake, now: now) else { return .write }
-            self.state = .asked(at: now.monotonic, holds: true)
+        case .heard(let last):
+            guard self.isIdle(since: last, now: now) else { return .write }
+            self.state = .asked(now, holds: true)
             return .ping
-        case .asked(_, holds: false): return .write
+        case .asked(let asked, holds: false):
+            guard self.isOutdated(asked, now: now) else { return .write }
+            self.state = .asked(asked, holds: true)
+            return .wait
         case .asked, .doubtful, .overdue: return .wait
         }
     }
@@ -153,15 +165,15 @@ struct PingMachine {
     /// - Parameter isBusy: whether requests are under way.
     mutating func tick(now: Moment, isBusy: Bool) -> TickAction {
         switch self.state {
-        case .heard(let at, let awake) where at + self.interval(isBusy: isBusy) <= now.monotonic:
-            self.state = .asked(at: now.monotonic, holds: self.isIdle(since: awake, now: now))
+        case .heard(let last) where last.monotonic + self.interval(isBusy: isBusy) <= now.monotonic:
+            self.state = .asked(now, holds: self.isIdle(since: last, now: now))
             return .ping
-        case .asked(let at, _) where at + Self.limit <= now.monotonic,
-            .doubtful(let at) where at + Self.limit <= now.monotonic:
+        case .asked(let asked, _) where asked.monotonic + Self.limit <= now.monotonic,
+            .doubtful(let asked) where asked.monotonic + Self.limit <= now.monotonic:
             self.state = .overdue
             return .drop
-        case .asked(let at, let holds) where at + self.patience(holds: holds) <= now.monotonic:
-            self.state = .doubtful(asked: at)
+        case .asked(let asked, let holds) where asked.monotonic + self.patience(holds: holds) <= now.monotonic:
+            self.state = .doubtful(asked: asked)
             return .nothing
         case .heard, .asked, .doubtful, .overdue:
             return .nothing

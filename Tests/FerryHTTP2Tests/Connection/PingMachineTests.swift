@@ -72,6 +72,33 @@ import Testing
         #expect(action == .ping)
     }
 
+    @Test mutating func `an answer that waited in the socket while the machine slept proves nothing`() {
+        let asked = self.request(30)
+        self.ping.answered(now: Self.moment(30.1, slept: 31))
+        let again = self.request(30.1, slept: 31)
+        #expect([asked, again] == [.ping, .ping])
+        self.ping.answered(now: Self.moment(30.2, slept: 31))
+        let proven = self.request(30.2, slept: 31)
+        #expect(proven == .write)
+    }
+
+    @Test mutating func `an answer that waited in the socket while the process was stopped proves nothing`() {
+        let asked = self.request(30)
+        self.ping.answered(now: Self.moment(91))
+        let again = self.request(91)
+        #expect([asked, again] == [.ping, .ping])
+    }
+
+    @Test mutating func `a PING that a busy connection sent before the machine slept must be answered first`() {
+        let limits = PingMachine.Limits(interval: .seconds(60), idle: .seconds(30), stall: .seconds(6))
+        self.ping = PingMachine(limits, now: Self.moment(0))
+        let asked = self.tick(6, isBusy: true)
+        let awake = self.request(6.1)
+        let slept = self.request(6.2, slept: 31)
+        #expect(asked == [.ping])
+        #expect([awake, slept] == [.write, .wait])
+    }
+
     @Test mutating func `the answer may take a second and four known round trips before the connection is doubtful`() {
         self.ping.answerTook(.milliseconds(300))
         self.ping.answerTook(.milliseconds(100))
