@@ -10,14 +10,22 @@ extension Dispatch {
     /// - Parameter mayHear: whether an error response may tell the client something.
     mutating func settle(_ id: JobID, _ outcome: Outcome, mayHear: Bool, now: Moment) -> Settled? {
         guard let job = self.jobs[id] else { return nil }
-        let route = self.flows[self.flow(of: job)].route
+        let route = job.route
+        // A reload came after the notification went out. The old route's answers say nothing about the new one.
+        let isStale = self.flows[job.flow].route != route || !self.flows[job.flow].isActive
         if let reason = outcome.reason { self.jobs.change(id) { $0.lastReason = reason } }
         let upstream = self.routes.upstream(of: route)
         self.verdicts.answered(outcome, by: upstream, after: now.monotonic - job.readAt, now: now.monotonic)
         let outage = self.routes.watch(upstream, outcome, now: now.monotonic)
         if let outage { self.verdicts.events.append(outage) }
         self.returned(job, id, Verdict(of: outcome), now: now)
-        switch Answer(to: outcome) {
+        let answer = Answer(to: outcome)
+        if isStale, answer.refusesToken, !self.routes.isWarm(route) {
+            // The old host or credential accepted no token of this topic, so it may have been the wrong one.
+            self.send(id, now: now)
+            return nil
+        }
+        switch answer {
         case .accepted:
             self.verdicts.count(job.scope.identity) { $0.accepted += 1 }
             self.accepted(job, route, now: now)
@@ -34,22 +42,31 @@ extension Dispatch {
             settled.isGone = true
             return settled
         case .refused(let status):
-            return self.refuse(id, job, route, outcome, status, mayHear: mayHear, now: now)
+            return self.refuse(id, job, route, outcome, status, mayHear: mayHear, isStale: isStale, now: now)
         case .tryOtherTopic:
-            let next = (job.topic + 1) % self.identities[job.scope.identity].routes.count
-            guard next != job.firstTopic else {
-                return self.refuse(id, job, route, outcome, .invalidToken, mayHear: mayHear, now: now)
+            let flows = self.active[job.scope.identity]
+            guard let place = flows.firstIndex(of: job.flow) else {
+                // A reload has removed the topic.
+                self.send(id, now: now)
+                return nil
             }
-            self.jobs.change(id) { $0.topic = next }
+            let next = flows[(place + 1) % flows.count]
+            guard next != job.firstFlow else {
+                return self.refuse(id, job, route, outcome, .invalidToken, mayHear: mayHear, isStale: isStale, now: now)
+            }
+            self.jobs.change(id) { $0.flow = next }
             self.avoid(job, next, now: now)
             self.send(id, now: now)
             return nil
         case .retry(let retry):
             return self.retry(id, job, retry, outcome, now: now)
+        case .blocked where isStale && !self.isOver(job, now: now):
+            self.send(id, now: now)
+            return nil
         case .blocked:
             if self.routes.blocked(route, now: now.monotonic) { self.shut(route, outcome.reason, now: now) }
             guard !self.isOver(job, now: now) else { return self.bury(id, job, outcome, now: now.epochSeconds) }
-            self.hold(id, flow: self.flow(of: job))
+            self.hold(id, flow: job.flow)
             return nil
         case .deadLetter:
             return self.bury(id, job, outcome, now: now.epochSeconds)
@@ -71,8 +88,8 @@ extension Dispatch {
         }
         let identity = job.scope.identity
         guard self.identities[identity].routes.count > 1 else { return }
-        self.tokenTopics.remember(job.topic, for: .init(identity: identity, token: Array(job.token)))
-        self.took(job.topic, of: identity, now: now)
+        self.tokenTopics.remember(job.flow, for: .init(identity: identity, token: Array(job.token)))
+        if self.flows[job.flow].isActive { self.took(job.flow, of: identity, now: now) }
     }
 
     /// Takes back the unsent notifications because their gate has shut, and reports the alarm.
@@ -91,11 +108,12 @@ extension Dispatch {
         _ outcome: Outcome,
         _ status: BinaryStatus,
         mayHear: Bool,
+        isStale: Bool,
         now: Moment
     ) -> Settled {
         self.verdicts.count(job.scope.identity) { $0.refused += 1 }
         let isToken = status == .invalidToken
-        if isToken, self.routes.refusedToken(route, now: now.monotonic) {
+        if isToken, !isStale, self.routes.refusedToken(route, now: now.monotonic) {
             self.shut(route, .badDeviceToken, now: now)
         }
         // Before an acceptance, the environment may be wrong. Status 8 would make the client delete its tokens.
@@ -107,7 +125,8 @@ extension Dispatch {
             status: isTold && mayHear && job.isNamed ? status : nil,
             apnsID: self.jobs.apnsID(of: id)
         )
-        self.list(refusal, status, as: id)
+        // With another host or credential the token may be good.
+        self.list(refusal, status, as: isStale ? nil : id)
         guard isTold else {
             self.verdicts.deferRejection(of: id, client: job.scope.identity)
             return self.end(id, job, .accepted)
@@ -269,7 +288,7 @@ extension Dispatch {
         GatewayEvent.Item(
             identity: job.scope.identity,
             token: Array(job.token),
-            topic: self.routes.topicName(of: self.flows[self.flow(of: job)].route),
+            topic: self.routes.topicName(of: self.flows[job.flow].route),
             apnsID: self.jobs.apnsID(of: id)
         )
     }
@@ -277,6 +296,16 @@ extension Dispatch {
     private mutating func end(_ id: JobID, _ job: borrowing Job, _ fate: JobFate) -> Settled {
         self.jobs.remove(id, job)
         return Settled(fate: fate, first: job.first, joined: job.joined, segment: job.segment)
+    }
+}
+
+extension Answer {
+    /// Whether the token is at fault, or its host.
+    fileprivate var refusesToken: Bool {
+        switch self {
+        case .refused(.invalidToken), .tryOtherTopic: true
+        default: false
+        }
     }
 }
 

@@ -70,7 +70,7 @@ extension Dispatch {
         turns.takeTurn(atMost: outgoing.side.room) { id in
             // The copy may have been given up since.
             guard let job = self.jobs[id] else { return }
-            self.goOut(id, self.flow(of: job), outgoing, over: side)
+            self.goOut(id, job.flow, outgoing, over: side)
         }
         swap(&turns, &outgoing.copies.turns)
         self.forgetOld(outgoing)
@@ -84,30 +84,27 @@ extension Dispatch {
                 $0.forwarded += 1
             }
         }
-        let (topic, tick) = (self.flows[flow].topic, self.tick)
+        let (route, tick) = (self.flows[flow].route, self.tick)
         self.jobs.change(id) { job in
             // The topic of a guess was left open until now.
-            if job.isGuess { job.begin(with: topic) }
+            if job.isGuess { job.begin(with: flow) }
+            job.route = route
             job.attempts += 1
             job.way = side.map { .side($0) } ?? .common
             job.tick = tick
         }
         self.underWay += 1
+        outgoing.underWay += 1
         if side == nil { self.flows[flow].credit.wentOut() } else { outgoing.side.wentOut() }
-        let name = self.routes.topic(of: self.flows[flow].route)
+        let name = self.routes.topic(of: route)
         outgoing.append(job, topic: name, as: self.jobs.apnsID(of: id), tag: id.rawValue, to: side)
     }
 
     // MARK: Flows
 
-    /// The flow of a client's topic.
-    func flow(of identity: Int, topic: Int) -> Int { self.firstFlows[identity] + topic }
-
-    func flow(of job: borrowing Job) -> Int { self.flow(of: job.scope.identity, topic: job.topic) }
-
     /// Queues a notification that its gate has admitted.
     mutating func enqueue(_ id: JobID, _ job: borrowing Job, now: Moment) {
-        let flow = self.flow(of: job)
+        let flow = job.flow
         if job.needsOther {
             let until = now.monotonic + GatewayBounds.Jobs.otherConnection
             self.jobs.change(id) { $0.way = .waitsForSide(until: until) }
@@ -146,15 +143,16 @@ extension Dispatch {
 
     private func hasGuesses(_ flow: Int) -> Bool {
         let identity = self.flows[flow].identity
-        return self.flows[flow].topic == self.lastTopics[identity] && !self.guesses[identity].isEmpty
+        return flow == self.lastFlows[identity] && !self.guesses[identity].isEmpty
     }
 
     func outgoing(of flow: Int) -> Outgoing { self.outgoing[self.routes.upstream(of: self.flows[flow].route)] }
 
     /// Notes that a notification has its outcome, and counts the outcome for its client.
     mutating func returned(_ job: borrowing Job, _ id: JobID, _ verdict: Verdict, now: Moment) {
-        let flow = self.flow(of: job)
-        let outgoing = self.outgoing(of: flow)
+        let flow = job.flow
+        // The queues of the flow are at its present upstream, which a reload may have changed.
+        let (outgoing, present) = (self.outgoing[self.routes.upstream(of: job.route)], self.outgoing(of: flow))
         switch job.way {
         case .none, .waitsForSide: return
         case .common:
@@ -164,26 +162,32 @@ extension Dispatch {
             outgoing.side.returned(number, verdict, after: self.tick &- job.tick, now: now.monotonic)
         }
         self.underWay -= 1
+        outgoing.underWay -= 1
         self.jobs.change(id) { $0.way = .none }
-        let isChanged = self.flows[flow].suspicion.answered(verdict, taken: outgoing.taken, now: now.monotonic)
-        if isChanged, self.flows[flow].isInOrder {
+        // Refusals of another upstream say nothing about this one.
+        if outgoing === present,
+            self.flows[flow].suspicion.answered(verdict, taken: outgoing.taken, now: now.monotonic)
+        {
             // The flow takes its turns on the other way now.
-            if self.flows[flow].suspicion.isSuspicious {
-                outgoing.common.removeAll { $0 == flow }
-            } else {
-                outgoing.suspects.removeAll { $0 == flow }
-            }
-            self.flows[flow].isInOrder = false
+            self.leaveOrder(flow)
         }
         self.queue(flow)
-        outgoing.dialIfNeeded(now: now.monotonic)
+        present.dialIfNeeded(now: now.monotonic)
     }
 
-    /// Notes the topic that APNs took last for a client. Tokens without a known topic begin with it.
-    mutating func took(_ topic: Int, of identity: Int, now: Moment) {
-        guard self.lastTopics[identity] != topic else { return }
-        self.lastTopics[identity] = topic
-        let flow = self.flow(of: identity, topic: topic)
+    /// Removes a flow from both queues of its upstream.
+    mutating func leaveOrder(_ flow: Int) {
+        guard self.flows[flow].isInOrder else { return }
+        self.flows[flow].isInOrder = false
+        let outgoing = self.outgoing(of: flow)
+        outgoing.common.removeAll { $0 == flow }
+        outgoing.suspects.removeAll { $0 == flow }
+    }
+
+    /// Notes the flow whose topic APNs took last for a client. Tokens without a known topic begin with it.
+    mutating func took(_ flow: Int, of identity: Int, now: Moment) {
+        guard self.lastFlows[identity] != flow else { return }
+        self.lastFlows[identity] = flow
         self.queue(flow)
         self.outgoing(of: flow).dialIfNeeded(now: now.monotonic)
     }
@@ -192,8 +196,8 @@ extension Dispatch {
     /// refuse all of them until it takes the first one with the other topic. A topic whose gate is shut would keep them.
     mutating func avoid(_ job: borrowing Job, _ next: Int, now: Moment) {
         let identity = job.scope.identity
-        guard self.lastTopics[identity] == job.topic, self.flows[self.flow(of: job)].suspicion.isSuspicious,
-            !self.routes.isShut(self.identities[identity].routes[next])
+        guard self.lastFlows[identity] == job.flow, self.flows[job.flow].suspicion.isSuspicious,
+            !self.routes.isShut(self.flows[next].route)
         else { return }
         self.took(next, of: identity, now: now)
     }
@@ -204,8 +208,8 @@ extension Dispatch {
         for flow in self.flows.indices where self.flows[flow].route == route {
             for id in self.flows[flow].turns.takeAll() { self.routes.hold(id, of: flow, at: route) }
             let identity = self.flows[flow].identity
-            guard self.flows[flow].topic == self.lastTopics[identity] else { continue }
-            if let warm = self.identities[identity].routes.firstIndex(where: { self.routes.isWarm($0) }) {
+            guard flow == self.lastFlows[identity] else { continue }
+            if let warm = self.active[identity].first(where: { self.routes.isWarm(self.flows[$0].route) }) {
                 self.took(warm, of: identity, now: now)
             } else {
                 for id in self.guesses[identity].takeAll() { self.hold(id, flow: flow) }
@@ -215,10 +219,9 @@ extension Dispatch {
         guard !outgoing.copies.isEmpty else { return }
         for id in outgoing.copies.turns.takeAll() {
             guard let job = self.jobs[id] else { continue }
-            let flow = self.flow(of: job)
-            if self.flows[flow].route == route {
+            if self.flows[job.flow].route == route {
                 self.jobs.change(id) { $0.way = .none }
-                self.hold(id, flow: flow)
+                self.hold(id, flow: job.flow)
             } else {
                 outgoing.copies.turns.append(id, on: job.first.connection)
             }
@@ -233,7 +236,7 @@ extension Dispatch {
         guard outcome.mayLeaveConnectionOpen else { return }
         self.jobs.change(id) { $0.needsOther = true }
         guard case .side(let number) = job.way else { return }
-        self.outgoing(of: self.flow(of: job)).side.leave(number)
+        self.outgoing[self.routes.upstream(of: job.route)].side.leave(number)
     }
 
     /// Gives up the copies for which no other connection was opened in time.
@@ -251,14 +254,13 @@ extension Dispatch {
     }
 
     /// Forgets the deadlines of copies that were sent.
-    private mutating func forgetOld(_ outgoing: Outgoing) {
+    mutating func forgetOld(_ outgoing: Outgoing) {
         outgoing.copies.removeEntries { self.jobs[$0.job]?.way != .waitsForSide(until: $0.until) }
     }
 
     /// Adds a notification to those that wait at the gate of its topic.
     mutating func hold(_ id: JobID, flow: Int) {
-        let topic = self.flows[flow].topic
-        self.jobs.change(id) { if $0.isGuess { $0.begin(with: topic) } }
+        self.jobs.change(id) { if $0.isGuess { $0.begin(with: flow) } }
         self.routes.hold(id, of: flow, at: self.flows[flow].route)
     }
 }

@@ -34,19 +34,19 @@ package struct Dispatch: ~Copyable {
         static func < (left: Due, right: Due) -> Bool { left.at < right.at }
     }
 
-    let identities: [GatewayIdentity]
+    var identities: [GatewayIdentity]
     var jobs: Jobs
     var routes: Routes
     var verdicts: Verdicts
-    let outgoing: [Outgoing]
-    /// The flows of all clients, grouped by client.
+    var outgoing: [Outgoing]
+    /// The flows of all clients. Each keeps its number for the life of the process.
     var flows: [TopicFlow]
-    /// The first flow of each client.
-    let firstFlows: [Int]
+    /// The flows of each client's topics, in the order of the configuration.
+    var active: [[Int]]
     /// The guesses of each client: notifications for tokens without a known topic.
     var guesses: [ConnectionTurns]
-    /// The topic of each client that APNs accepted last, by its place among the client's topics.
-    var lastTopics: [Int]
+    /// The flow of each client whose topic APNs accepted last.
+    var lastFlows: [Int]
     /// The stage of the gateway's life.
     enum Stage: Sendable {
         case running
@@ -92,17 +92,15 @@ package struct Dispatch: ~Copyable {
         self.routes = Routes(routes, upstreams: upstreams)
         self.verdicts = Verdicts(FeedbackRows(isKept: isStored), clients: identities.count, upstreams: upstreams)
         self.outgoing = (0..<upstreams).map { _ in Outgoing() }
-        var (flows, firstFlows): ([TopicFlow], [Int]) = ([], [])
+        var (flows, active): ([TopicFlow], [[Int]]) = ([], [])
         for (number, identity) in identities.enumerated() {
-            firstFlows.append(flows.count)
-            for (topic, route) in identity.routes.enumerated() {
-                flows.append(TopicFlow(route: route, topic: topic, identity: number))
-            }
+            active.append(Array(flows.count..<flows.count + identity.routes.count))
+            flows += identity.routes.map { TopicFlow(route: $0, identity: number) }
         }
         self.flows = flows
-        self.firstFlows = firstFlows
+        self.active = active
         self.guesses = identities.map { _ in ConnectionTurns() }
-        self.lastTopics = identities.map { _ in 0 }
+        self.lastFlows = active.map { $0.first ?? 0 }
     }
 
     // MARK: State
@@ -110,9 +108,8 @@ package struct Dispatch: ~Copyable {
     /// Whether new connections of the identity are accepted. It must have room, and none of its notifications may wait
     /// at a shut gate. A shut gate at which none waits refuses no connection, because only a notification can open it.
     package func isOpen(identity: Int) -> Bool {
-        guard self.jobs.hasRoom(for: identity) else { return false }
-        let flow = self.firstFlows[identity]
-        return self.identities[identity].routes.first.map { !self.routes.holds(flow: flow, at: $0) } ?? false
+        guard self.jobs.hasRoom(for: identity), let flow = self.active[identity].first else { return false }
+        return !self.routes.holds(flow: flow, at: self.flows[flow].route)
     }
 
     /// Removes and returns the jobs that may have arrived and are sent once more.
@@ -147,12 +144,13 @@ package struct Dispatch: ~Copyable {
     /// Takes a notification. ``send(_:now:)`` sends it.
     mutating func take(_ job: consuming Job, as id: JobID) {
         let identity = job.scope.identity
+        job.firstFlow = self.lastFlows[identity]
         if self.identities[identity].routes.count > 1 {
             let known = self.tokenTopics[.init(identity: identity, token: Array(job.token))]
-            job.isGuess = known == nil
-            job.firstTopic = known ?? self.lastTopics[identity]
-            job.topic = job.firstTopic
+            // A reload may have removed the topic.
+            if let known, self.flows[known].isActive { job.firstFlow = known } else { job.isGuess = true }
         }
+        job.flow = job.firstFlow
         self.verdicts.count(identity) { $0.waiting += 1 }
         self.jobs.insert(job, as: id)
     }
@@ -176,12 +174,17 @@ package struct Dispatch: ~Copyable {
             assert(self.isAbandoned, "only the end gives up a waiting job")
             return true
         }
-        if job.isGuess {
-            let topic = self.lastTopics[job.scope.identity]
-            job.topic = topic
-            self.jobs.change(id) { $0.topic = topic }
+        if job.isGuess || !self.flows[job.flow].isActive {
+            let isGuess = self.active[job.scope.identity].count > 1
+            let flow = self.lastFlows[job.scope.identity]
+            job.begin(with: flow)
+            job.isGuess = isGuess
+            self.jobs.change(id) { job in
+                job.begin(with: flow)
+                job.isGuess = isGuess
+            }
         }
-        let flow = self.flow(of: job)
+        let flow = job.flow
         guard self.routes.admits(self.flows[flow].route, now: now.monotonic) else {
             self.hold(id, flow: flow)
             return false

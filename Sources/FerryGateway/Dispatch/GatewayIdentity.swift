@@ -1,7 +1,15 @@
-/// One client stack, as the configuration names it.
+/// One client stack with its upstream, as the configuration names them.
+///
+/// A client that comes through listeners with different upstreams has an identity for each upstream. So lists of
+/// feedback, known-bad tokens and copies are apart.
 package struct GatewayIdentity: Sendable {
     /// The name of the client in logs and lists.
     package var name: String
+    /// The name of the upstream, if a listener names it; nil if it is the client's own.
+    package var listenerUpstream: String?
+    /// Whether the present configuration names the client. After a reload without it, the notifications that it left
+    /// are still delivered.
+    package var isConfigured = true
     /// The numbers of the client's routes, at least one. Notifications get the topic of the first. The others are tried
     /// when APNs says that the token is for another topic.
     package var routes: [Int]
@@ -16,6 +24,15 @@ package struct GatewayIdentity: Sendable {
         self.name = name
         self.routes = routes
     }
+
+    /// The name in the store. The client's own upstream has none in it, so that a store of an older configuration is
+    /// understood.
+    package var storeName: String {
+        self.listenerUpstream.map { self.name + Self.separator + $0 } ?? self.name
+    }
+
+    /// A sign that stands in no name of a client.
+    package static let separator = "\u{1F}"
 
     /// The meaning of silence.
     package enum Mode: String, Sendable, CaseIterable {

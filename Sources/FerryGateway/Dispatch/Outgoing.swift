@@ -31,6 +31,8 @@ final class Outgoing {
     var common: Deque<Int> = []
     /// The number of notifications that APNs has taken over the common connection.
     var taken: UInt64 = 0
+    /// The number of notifications that are at the upstream.
+    var underWay = 0
     /// The suspicious flows that have notifications, the next one first.
     var suspects: Deque<Int> = []
     /// The copies that must go over another connection than before.

@@ -17,11 +17,11 @@ struct TokenTopics: Sendable {
     /// - Parameter limit: the largest number of remembered tokens.
     init(limit: Int = 1_000_000) { self.limit = limit }
 
-    /// The place of the token's topic among the client's topics; nil if it is not known.
+    /// The number of the flow with the token's topic; nil if it is not known.
     subscript(key: Key) -> Int? { self.topics[key] }
 
-    mutating func remember(_ topic: Int, for key: Key) {
-        guard self.topics.updateValue(topic, forKey: key) == nil else { return }
+    mutating func remember(_ flow: Int, for key: Key) {
+        guard self.topics.updateValue(flow, forKey: key) == nil else { return }
         self.order.append(key)
         guard self.order.count > self.limit, let oldest = self.order.popFirst() else { return }
         self.topics[oldest] = nil

@@ -2,11 +2,12 @@
 ///
 /// A flow takes its turns on the common connection, within its credit; a suspicious flow, on the side connection.
 struct TopicFlow: Sendable {
-    /// The number of the route: topic and credential.
-    let route: Int
-    /// The place of the topic among the client's topics.
-    let topic: Int
+    /// The number of the route: topic and credential. A reload may change it, but not the topic.
+    var route: Int
     let identity: Int
+    /// Whether the configuration gives the client this topic. If not, only notifications that are under way belong to
+    /// the flow.
+    var isActive = true
     /// The notifications that wait for their turn with this topic.
     var turns = ConnectionTurns()
     var credit = Credit()
@@ -15,6 +16,11 @@ struct TopicFlow: Sendable {
     var guessIsNext = false
     /// Whether the flow is queued at its upstream.
     var isInOrder = false
+
+    init(route: Int, identity: Int) {
+        self.route = route
+        self.identity = identity
+    }
 
     /// The number of guesses that may go over the common connection now.
     ///

@@ -38,7 +38,7 @@ package struct Journal {
 
     let epoch: UInt64
     /// The names of the identities, by number.
-    private let identities: [String]
+    private var identities: [String]
     private let boot: BootIdentifier?
     private let checksum: Segment.Checksum
     private var state = State.good
@@ -88,6 +88,9 @@ package struct Journal {
         self.number = Self.firstNumber(of: epoch)
         self.durable = self.number - 1
     }
+
+    /// Takes the names of the identities after a reload. A name keeps its number.
+    mutating func rename(_ identities: [String]) { self.identities = identities }
 
     // MARK: Records
 

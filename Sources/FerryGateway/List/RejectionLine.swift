@@ -6,10 +6,18 @@ struct RejectionLine {
     /// The longest text in a line, in bytes before escaping. APNs' reasons have 30, and names of clients at most 255.
     static let textLimit = 300
 
-    /// The names of the clients, as JSON strings.
+    /// The names of the clients, as JSON strings. If a listener named the upstream of a client, that name follows as a
+    /// member of its own.
     private let clients: [String]
 
     init(clients: [String]) { self.clients = clients.map(Self.string) }
+
+    init(identities: [GatewayIdentity]) {
+        self.clients = identities.map { client in
+            let upstream = client.listenerUpstream.map { #","upstream":\#(Self.string($0))"# } ?? ""
+            return Self.string(client.name) + upstream
+        }
+    }
 
     /// Returns the line of an event with its line break; nil if the list has no line for the event.
     ///

@@ -37,7 +37,7 @@ package struct RejectionList: Sendable {
         case refused(retryAt: NIODeadline)
     }
 
-    private let format: RejectionLine
+    private var format: RejectionLine
     private let limit: Int
     /// Whether a store also keeps the lines.
     let isStored: Bool
@@ -65,6 +65,9 @@ package struct RejectionList: Sendable {
         self.isStored = isStored
         self.limit = limit
     }
+
+    /// Takes the clients at the start, and after each reload. A client keeps its number.
+    mutating func rename(_ identities: [GatewayIdentity]) { self.format = RejectionLine(identities: identities) }
 
     /// Takes the rows and the place that an earlier process left.
     mutating func restore(_ rows: [StoreRow], place: ListPlace?) {

@@ -6,6 +6,8 @@ internal import NIOCore
 package struct GatewayFigures: Sendable {
     package struct Client: Hashable, Sendable {
         package var name: String
+        /// Whether the configuration names it. A client that a reload removed keeps its counts.
+        package var isConfigured: Bool
         package var upstream: Int
         package var counts: FateCounts
         package var connections: Int
@@ -63,6 +65,7 @@ extension GatewayMachine {
             let (identity, traffic) = (self.dispatch.identities[index], self.traffic[index])
             return GatewayFigures.Client(
                 name: identity.name,
+                isConfigured: identity.isConfigured,
                 upstream: identity.routes.first.map { self.dispatch.routes.upstream(of: $0) } ?? 0,
                 counts: verdicts.clients[index],
                 connections: traffic.connections,

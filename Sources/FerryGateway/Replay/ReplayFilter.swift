@@ -63,7 +63,7 @@ struct ReplayFilter: Sendable {
 
     var replayClass: ReplayClass
     /// Whether the class was configured, so that evidence does not change it.
-    let isConfigured: Bool
+    private(set) var isConfigured: Bool
     /// When the class last changed, in UNIX seconds. The owner stores it.
     var classShownAt: UInt32 = 0
     /// The number of episodes in a row whose followers did not come back.
@@ -162,6 +162,19 @@ struct ReplayFilter: Sendable {
         guard !self.isConfigured else { return }
         self.replayClass = replayClass
         self.classShownAt = shownAt
+    }
+
+    /// Takes what a reload says of the client. Open episodes go on: the client has been told.
+    ///
+    /// - Parameter resends: nil if the gateway must find out. The present class then holds until evidence changes it.
+    mutating func configure(resends: Bool?) {
+        self.isConfigured = resends != nil
+        switch (resends, self.replayClass) {
+        case (.none, _), (.some(true), .resends): break
+        case (.some(true), _): self.replayClass = .resends(Reach())
+        case (.some(false), _): self.replayClass = .never
+        }
+        self.misses = 0
     }
 
     // MARK: Episodes

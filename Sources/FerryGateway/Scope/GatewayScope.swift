@@ -256,6 +256,12 @@ struct GatewayScope: ~Copyable {
         self.known = (self.filter.replayClass, self.filter.habits)
     }
 
+    /// Takes what a reload says of the client's habit after an error response.
+    mutating func configure(resends: Bool?) {
+        self.filter.configure(resends: resends)
+        self.known = (self.filter.replayClass, self.filter.habits)
+    }
+
     mutating func restore(
         _ episode: EpisodeID,
         _ kind: EpisodeKind,

@@ -116,6 +116,13 @@ struct Scopes: ~Copyable {
         ClientHabit(self.key(of: place), self.cells[place.index].scope.filter)
     }
 
+    /// Takes what a reload says of a client's habit after an error response.
+    mutating func configure(_ identity: Int, resends: Bool?) {
+        for (key, place) in self.places where key.identity == identity {
+            self.cells[place.index].scope.configure(resends: resends)
+        }
+    }
+
     mutating func sampled(_ id: ConnectionID, at place: Place, roundTrip: TimeAmount) {
         assert(self.cells[place.index].generation == place.generation, "an open scope is not forgotten")
         self.cells[place.index].scope.sampled(id, roundTrip: roundTrip)

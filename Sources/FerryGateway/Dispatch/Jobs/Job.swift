@@ -20,10 +20,12 @@ struct Job: Sendable {
     }
 
     let scope: ReplayScope
-    /// The place of the present route among the identity's routes.
-    var topic = 0
-    /// The place of the route that is tried first. The routes after it follow, then those before it.
-    var firstTopic = 0
+    /// The number of the present flow: the client's present topic.
+    var flow = 0
+    /// The number of the flow that is tried first. The client's topics after it follow, then those before it.
+    var firstFlow = 0
+    /// The route over which the job was last sent. A reload may give its flow another one meanwhile.
+    var route = 0
     /// Whether the job waits without a known topic. It is sent with the topic that APNs accepted last.
     var isGuess = false
     /// The connection on which the job is under way.
@@ -68,11 +70,11 @@ struct Job: Sendable {
         }
     }
 
-    /// Sets the topic with which a guess begins.
-    mutating func begin(with topic: Int) {
+    /// Sets the flow with which a guess begins.
+    mutating func begin(with flow: Int) {
         self.isGuess = false
-        self.topic = topic
-        self.firstTopic = topic
+        self.flow = flow
+        self.firstFlow = flow
     }
 
     init(

@@ -22,6 +22,12 @@ struct Jobs: Sendable {
 
     var count: Int { self.table.count }
 
+    /// The number of a client's notifications without a last answer.
+    func count(of identity: Int) -> Int { self.room.count(of: identity) }
+
+    /// Adds clients that a reload has brought.
+    mutating func grow(identities: Int) { self.room.grow(identities: identities) }
+
     /// All numbers, ascending.
     var ids: [JobID] { self.table.ids }
 

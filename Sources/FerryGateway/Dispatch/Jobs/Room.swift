@@ -21,6 +21,14 @@ struct Room: Sendable {
         self.shares = Array(repeating: Share(), count: identities)
     }
 
+    /// Adds clients that a reload has brought.
+    mutating func grow(identities: Int) {
+        while self.shares.count < identities { self.shares.append(Share()) }
+    }
+
+    /// The number of notifications of a client without a last answer.
+    func count(of identity: Int) -> Int { self.shares[identity].count }
+
     /// Whether any room is free.
     var isFree: Bool { self.all.count < self.limit.count && self.all.bytes < self.limit.bytes }
 

@@ -57,6 +57,13 @@ struct Held: Sendable {
         return self.order.flatMap { self.flows[$0]?.jobs ?? [] }
     }
 
+    /// Removes and returns the notifications of a flow, in their order.
+    mutating func takeAll(of flow: Int) -> [JobID] {
+        guard let queue = self.flows.removeValue(forKey: flow) else { return [] }
+        self.order.removeAll { $0 == flow }
+        return Array(queue.jobs)
+    }
+
     /// The place of a try: 0, 1/2, 1/4, 3/4, 1/8, … of the waiting notifications, in 64 steps.
     static func place(of number: Int, among count: Int) -> Int {
         let step = UInt8(truncatingIfNeeded: number & 63)

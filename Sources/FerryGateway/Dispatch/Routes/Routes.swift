@@ -7,6 +7,9 @@ struct Routes: Sendable {
     private var routes: [Route]
     /// The notifications that wait at the gate of each route.
     private var held: [Held]
+    /// The routes at whose gate a notification may wait. Reloads leave old routes behind, and a pass over all of them in
+    /// each turn would cost time.
+    private var waiting: Set<Int> = []
     /// The outage of each upstream.
     private var outages: [Outage]
     private var rowChanges: [StoreChange] = []
@@ -16,6 +19,15 @@ struct Routes: Sendable {
         self.held = routes.map { _ in Held() }
         self.outages = (0..<upstreams).map { _ in Outage() }
     }
+
+    /// Adds routes and upstreams that a reload has brought.
+    mutating func grow(_ routes: ArraySlice<Route>, upstreams: Int) {
+        self.routes += routes
+        self.held += routes.map { _ in Held() }
+        while self.outages.count < upstreams { self.outages.append(Outage()) }
+    }
+
+    var count: Int { self.routes.count }
 
     func upstream(of route: Int) -> Int { self.routes[route].upstream }
 
@@ -58,7 +70,13 @@ struct Routes: Sendable {
 
     // MARK: Waiting notifications
 
-    mutating func hold(_ job: JobID, of flow: Int, at route: Int) { self.held[route].append(job, of: flow) }
+    mutating func hold(_ job: JobID, of flow: Int, at route: Int) {
+        self.waiting.insert(route)
+        self.held[route].append(job, of: flow)
+    }
+
+    /// Removes and returns the notifications of a flow that wait at a gate, because the flow leaves the route.
+    mutating func takeHeld(of flow: Int, at route: Int) -> [JobID] { self.held[route].takeAll(of: flow) }
 
     /// Whether a notification of the flow waits.
     func holds(flow: Int, at route: Int) -> Bool { self.held[route].has(flow: flow) }
@@ -79,12 +97,14 @@ struct Routes: Sendable {
 
     /// When the next notification tries a shut gate; nil: none waits.
     var tryAt: NIODeadline? {
-        zip(self.routes, self.held).lazy.filter { !$1.isEmpty }.compactMap { route, _ in route.gate.tryAt }.min()
+        self.waiting.lazy.filter { !self.held[$0].isEmpty }.compactMap { self.routes[$0].gate.tryAt }.min()
     }
 
     /// Removes and returns the notifications that try their gates now.
     mutating func takeTries(now: NIODeadline) -> [JobID] {
-        self.routes.indices.compactMap { route in
+        guard !self.waiting.isEmpty else { return [] }
+        self.waiting = self.waiting.filter { !self.held[$0].isEmpty }
+        return self.waiting.sorted().compactMap { route in
             guard let tryAt = self.routes[route].gate.tryAt, tryAt <= now else { return nil }
             return self.held[route].takeOne()
         }
@@ -104,11 +124,17 @@ struct Routes: Sendable {
         }
     }
 
-    // MARK: An earlier process
+    // MARK: Reloads and earlier processes
+
+    /// Notes in the store which gate each client's tokens were judged at, after a reload.
+    mutating func note(_ identity: GatewayIdentity) {
+        guard let route = identity.routes.first, let key = GateRow.key(of: self.routes[route]) else { return }
+        self.rowChanges.append(StoreChange(.gates, key: GateRow.key(ofClient: identity.storeName), value: key))
+    }
 
     /// Opens the gates that an earlier process found warm, with this host, topic and credential.
     ///
-    /// - Returns: the names of the clients whose tokens an earlier process sent to another host or with other
+    /// - Returns: the names in the store of the clients whose tokens an earlier process sent to another host or with other
     ///   credentials.
     mutating func restore(_ rows: [StoreRow], of identities: [GatewayIdentity], now: UInt32) -> Set<String> {
         let rows = Dictionary(rows.map { ($0.key, $0.value) }, uniquingKeysWith: { first, _ in first })
@@ -121,9 +147,9 @@ struct Routes: Sendable {
         var moved: Set<String> = []
         for identity in identities {
             guard let route = identity.routes.first, let key = GateRow.key(of: self.routes[route]) else { continue }
-            let own = GateRow.key(ofClient: identity.name)
+            let own = GateRow.key(ofClient: identity.storeName)
             guard rows[own] != key else { continue }
-            if rows[own] != nil { moved.insert(identity.name) }
+            if rows[own] != nil { moved.insert(identity.storeName) }
             self.rowChanges.append(StoreChange(.gates, key: own, value: key))
         }
         return moved

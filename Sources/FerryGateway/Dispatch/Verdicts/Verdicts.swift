@@ -34,6 +34,12 @@ struct Verdicts: Sendable {
         self.answers = Array(repeating: AnswerFigures(), count: upstreams)
     }
 
+    /// Adds clients and upstreams that a reload has brought.
+    mutating func grow(clients: Int, upstreams: Int) {
+        while self.clients.count < clients { self.clients.append(FateCounts()) }
+        while self.answers.count < upstreams { self.answers.append(AnswerFigures()) }
+    }
+
     // MARK: Counts
 
     /// Changes the counts of a client, and with them those of all.

@@ -1,0 +1,40 @@
+internal import FerryCore
+internal import FerryMachine
+
+extension GatewayMachine {
+    /// Takes the tables of a reload, in the numbers of this process. Call ``end(_:now:)`` for the connections that the
+    /// new configuration does not allow.
+    ///
+    /// - Parameter replaced: the upstreams that get another provider.
+    func adopt(_ tables: GatewayTables, replaced: Set<Int>, now: Moment) {
+        let before = self.dispatch.identities
+        self.dispatch.adopt(tables, replaced: replaced, now: now)
+        while self.traffic.count < tables.identities.count { self.traffic.append(ClientTraffic()) }
+        self.journal?.rename(tables.identities.map(\.storeName))
+        self.list?.rename(tables.identities)
+        for (number, identity) in tables.identities.enumerated() {
+            let old = before.indices.contains(number) ? before[number] : nil
+            if let old, old.resends != identity.resends {
+                self.scopes.configure(number, resends: identity.resends)
+            }
+            if identity.isConfigured, old?.routes.first != identity.routes.first {
+                self.dispatch.routes.note(identity)
+            }
+        }
+        self.collectNotes(now: now)
+    }
+
+    /// Ends connections of clients that are no longer allowed: with status 10 where that is safe.
+    func end(_ connections: [ConnectionID], now: Moment) {
+        for id in connections {
+            guard let place = self.places[id] else { continue }
+            self.turn(of: place, now: now) { $0.shutDown(id, by: now.monotonic + GatewayBounds.ending, $1, &$2) }
+        }
+    }
+
+    /// The number of a client's notifications without a last answer.
+    func unanswered(of client: Int) -> Int { self.dispatch.jobs.count(of: client) }
+
+    /// Whether an upstream that the configuration no longer names has done all its work.
+    func isDrained(_ upstream: Int) -> Bool { self.dispatch.isDrained(upstream) }
+}

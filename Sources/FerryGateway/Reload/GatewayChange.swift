@@ -1,0 +1,38 @@
+/// The differences between two configurations of a gateway.
+package struct GatewayChange: Hashable, Codable, Sendable {
+    /// The names that came, went, or have another meaning.
+    package struct Names: Hashable, Codable, Sendable {
+        package var added: [String] = []
+        package var removed: [String] = []
+        package var changed: [String] = []
+
+        package init() {}
+
+        package var isEmpty: Bool { self.added.isEmpty && self.removed.isEmpty && self.changed.isEmpty }
+    }
+
+    package var clients = Names()
+    package var upstreams = Names()
+    /// The addresses of listeners. A listener is changed if its certificate, its authorities or its clients are.
+    package var listeners = Names()
+    /// The numbers of the upstreams that get another provider.
+    package var replaced: Set<Int> = []
+    /// The numbers of the clients that went.
+    package var removed: [Int] = []
+
+    package init() {}
+
+    private enum CodingKeys: CodingKey {
+        case clients, upstreams, listeners
+    }
+
+    package var isEmpty: Bool { self.clients.isEmpty && self.upstreams.isEmpty && self.listeners.isEmpty }
+}
+
+/// The reason why a reload changes nothing.
+package struct ReloadFault: Error, Hashable, CustomStringConvertible {
+    /// One sentence or more.
+    package let description: String
+
+    package init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,199 @@
+/// The numbers that this process has given to clients, upstreams and routes.
+///
+/// A reload gives the next number to each new name, and leaves the numbers of missing names as they are. No number gets
+/// another meaning while the process lives. So counts never go back, and a late outcome, a waiting line of the list or a
+/// copy never meets another client. A name that comes back finds its number, and with it its counts and habits.
+///
+/// ```
+///   first configuration    shop 0   news 1
+///   without news           shop 0   news 1 (left)
+///   with news and blog     shop 0   news 1          blog 2
+/// ```
+///
+/// Bounds: a reload is refused if more numbers than ``limits`` would belong to no name of the configuration.
+package struct GatewayNumbers: Sendable {
+    /// The largest numbers of names that no configuration names any more.
+    package struct Limits: Sendable {
+        package var clients = 10_000
+        package var upstreams = 64
+        package var routes = 10_000
+
+        package init() {}
+    }
+
+    /// A configuration in the numbers of this process.
+    package struct Adoption: Sendable {
+        /// The tables with all numbers, also those that are left.
+        package var tables: GatewayTables
+        /// The number of each client of the configuration, in its order.
+        package var clients: [Int]
+        /// The number of each upstream of the configuration, in its order.
+        package var upstreams: [Int]
+        package var change: GatewayChange
+    }
+
+    private struct RouteName: Hashable {
+        var upstream: Int
+        var topic: [UInt8]
+        var key: [UInt8]
+    }
+
+    /// The tables of the present configuration, with the numbers that are left.
+    package private(set) var tables: GatewayTables
+    private var clients: [String: Int] = [:]
+    private var upstreams: [String: Int] = [:]
+    private var routes: [RouteName: Int] = [:]
+    private let limits: Limits
+
+    /// Takes the first configuration. Its places are the numbers.
+    package init(_ tables: GatewayTables, limits: Limits = Limits()) {
+        self.tables = tables
+        self.limits = limits
+        for (number, identity) in tables.identities.enumerated() { self.clients[identity.storeName] = number }
+        for (number, upstream) in tables.upstreams.enumerated() { self.upstreams[upstream.name] = number }
+        for (number, route) in tables.routes.enumerated() { self.routes[Self.name(of: route)] = number }
+    }
+
+    /// Returns a configuration in the numbers of this process. Call ``adopt(_:)`` once it holds.
+    ///
+    /// - Throws: ``ReloadFault`` if too many numbers would be left.
+    package func numbered(_ new: GatewayTables) throws(ReloadFault) -> Adoption {
+        var next = self
+        let adoption = next.take(new)
+        let left = (
+            clients: next.tables.identities.count - new.identities.count,
+            upstreams: next.tables.upstreams.count - new.upstreams.count,
+            routes: next.tables.routes.count - new.routes.count
+        )
+        guard left.clients <= self.limits.clients, left.upstreams <= self.limits.upstreams,
+            left.routes <= self.limits.routes
+        else {
+            throw ReloadFault(
+                "Reloads have left \(left.clients) clients, \(left.upstreams) upstreams and \(left.routes) topics with "
+                    + "their keys behind, which this process still counts. Restart the gateway for this change."
+            )
+        }
+        return adoption
+    }
+
+    /// Makes an answer of ``numbered(_:)`` the present configuration.
+    package mutating func adopt(_ adoption: Adoption) {
+        let limits = self.limits
+        self = GatewayNumbers(adoption.tables, limits: limits)
+    }
+
+    private static func name(of route: Route) -> RouteName {
+        RouteName(upstream: route.upstream, topic: route.topic, key: route.upstreamKey)
+    }
+
+    private mutating func take(_ new: GatewayTables) -> Adoption {
+        var change = GatewayChange()
+        let before = self.tables
+        let upstreams = self.takeUpstreams(new.upstreams, &change)
+        let clients = self.takeClients(new, upstreams, &change)
+        self.moveLeft(clients: Set(clients), before)
+        return Adoption(tables: self.tables, clients: clients, upstreams: upstreams, change: change)
+    }
+
+    // MARK: Upstreams
+
+    private mutating func takeUpstreams(_ new: [GatewayTables.Upstream], _ change: inout GatewayChange) -> [Int] {
+        let numbers = new.map { upstream -> Int in
+            guard let number = self.upstreams[upstream.name] else {
+                self.tables.upstreams.append(upstream)
+                self.upstreams[upstream.name] = self.tables.upstreams.count - 1
+                change.upstreams.added.append(upstream.name)
+                return self.tables.upstreams.count - 1
+            }
+            let old = self.tables.upstreams[number]
+            if !old.isConfigured {
+                change.upstreams.added.append(upstream.name)
+            } else if old.settings != upstream.settings {
+                change.upstreams.changed.append(upstream.name)
+            }
+            if !old.isConfigured || old.settings != upstream.settings { change.replaced.insert(number) }
+            self.tables.upstreams[number] = upstream
+            return number
+        }
+        for number in self.tables.upstreams.indices where !numbers.contains(number) {
+            guard self.tables.upstreams[number].isConfigured else { continue }
+            self.tables.upstreams[number].isConfigured = false
+            change.upstreams.removed.append(self.tables.upstreams[number].name)
+        }
+        return numbers
+    }
+
+    // MARK: Clients
+
+    private mutating func takeClients(
+        _ new: GatewayTables,
+        _ upstreams: [Int],
+        _ change: inout GatewayChange
+    ) -> [Int] {
+        let numbers = new.identities.map { identity -> Int in
+            var identity = identity
+            identity.routes = identity.routes.map { index in
+                self.number(of: new.routes[index], at: upstreams[new.routes[index].upstream])
+            }
+            guard let number = self.clients[identity.storeName] else {
+                self.tables.identities.append(identity)
+                self.clients[identity.storeName] = self.tables.identities.count - 1
+                change.clients.added.append(identity.label)
+                return self.tables.identities.count - 1
+            }
+            let old = self.tables.identities[number]
+            if !old.isConfigured {
+                change.clients.added.append(identity.label)
+            } else if !old.isSame(as: identity, self.tables.routes) {
+                change.clients.changed.append(identity.label)
+            }
+            self.tables.identities[number] = identity
+            return number
+        }
+        for number in self.tables.identities.indices where !numbers.contains(number) {
+            guard self.tables.identities[number].isConfigured else { continue }
+            self.tables.identities[number].isConfigured = false
+            change.clients.removed.append(self.tables.identities[number].label)
+            change.removed.append(number)
+        }
+        return numbers
+    }
+
+    /// Gives clients that are left the present keys of their upstreams. What they left waiting goes out with these,
+    /// because an old key may be revoked.
+    private mutating func moveLeft(clients: Set<Int>, _ before: GatewayTables) {
+        for number in before.identities.indices where !clients.contains(number) {
+            let routes = self.tables.identities[number].routes
+            self.tables.identities[number].routes = routes.map { index in
+                let upstream = self.tables.upstreams[self.tables.routes[index].upstream]
+                guard upstream.isConfigured, upstream.key != self.tables.routes[index].upstreamKey else { return index }
+                let old = self.tables.routes[index]
+                let route = Route(upstream: old.upstream, topic: old.topic, upstreamKey: upstream.key)
+                return self.number(of: route, at: old.upstream)
+            }
+        }
+    }
+
+    private mutating func number(of route: Route, at upstream: Int) -> Int {
+        let route = Route(upstream: upstream, topic: route.topic, upstreamKey: route.upstreamKey)
+        let name = Self.name(of: route)
+        if let number = self.routes[name] { return number }
+        self.tables.routes.append(route)
+        self.routes[name] = self.tables.routes.count - 1
+        return self.tables.routes.count - 1
+    }
+}
+
+extension GatewayIdentity {
+    /// The name for people.
+    package var label: String { self.listenerUpstream.map { "\(self.name) (\($0))" } ?? self.name }
+
+    /// Whether the configuration says the same of both. A topic with another key of its upstream is the same.
+    fileprivate func isSame(as other: GatewayIdentity, _ routes: [Route]) -> Bool {
+        self.mode == other.mode && self.resends == other.resends && self.repeatsUnknown == other.repeatsUnknown
+            && self.routes.count == other.routes.count
+            && zip(self.routes, other.routes).allSatisfy {
+                routes[$0].topic == routes[$1].topic && routes[$0].upstream == routes[$1].upstream
+            }
+    }
+}

@@ -1,0 +1,31 @@
+/// The clients of a gateway, their routes and its upstreams, each in a list whose places are their numbers.
+package struct GatewayTables: Sendable {
+    /// An upstream, as far as the tables know it.
+    package struct Upstream: Hashable, Sendable {
+        package var name: String
+        /// The host and the credential as lasting bytes; see ``Route/upstreamKey``. With another key, the gates of its
+        /// topics are other ones.
+        package var key: [UInt8]
+        /// Everything that its provider was made of. With other settings, the upstream gets another provider.
+        package var settings: [UInt8]
+        /// Whether the present configuration names the upstream. Otherwise it stays until its last notification has an
+        /// answer.
+        package var isConfigured = true
+
+        package init(name: String, key: [UInt8] = [], settings: [UInt8] = []) {
+            self.name = name
+            self.key = key
+            self.settings = settings
+        }
+    }
+
+    package var upstreams: [Upstream]
+    package var identities: [GatewayIdentity]
+    package var routes: [Route]
+
+    package init(upstreams: [Upstream], identities: [GatewayIdentity], routes: [Route]) {
+        self.upstreams = upstreams
+        self.identities = identities
+        self.routes = routes
+    }
+}
