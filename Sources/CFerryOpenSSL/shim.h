@@ -40,6 +40,13 @@ static inline int CFerryOpenSSL_SSL_CTX_maximum_protocol(SSL_CTX *context) {
     return (int)SSL_CTX_get_max_proto_version(context);
 }
 
+// Without it, the callback and its argument would have to be cast to a function without parameters.
+static inline void CFerryOpenSSL_SSL_CTX_set_server_name_callback(
+    SSL_CTX *context, int (*callback)(SSL *, int *, void *), void *argument) {
+    SSL_CTX_set_tlsext_servername_callback(context, callback);
+    SSL_CTX_set_tlsext_servername_arg(context, argument);
+}
+
 static inline int CFerryOpenSSL_cipher_count(const SSL_CTX *context) {
     const STACK_OF(SSL_CIPHER) *ciphers = SSL_CTX_get_ciphers(context);
     return ciphers == NULL ? 0 : sk_SSL_CIPHER_num(ciphers);

@@ -16,10 +16,13 @@ final class ContextCallbacks: Sendable {
     private let acceptsPeer: Acceptance?
     /// Length-prefixed names, at an address that stays the same for the life of the object.
     private let applicationProtocols: [UInt8]
+    /// The contexts that clients choose by a server name in small letters.
+    private let named: [String: TLSContext]
 
-    init(acceptsPeer: Acceptance?, applicationProtocols: [UInt8]) {
+    init(acceptsPeer: Acceptance?, applicationProtocols: [UInt8], named: [String: TLSContext] = [:]) {
         self.acceptsPeer = acceptsPeer
         self.applicationProtocols = applicationProtocols
+        self.named = named
     }
 
     /// Encodes a list of application protocols as they are sent (RFC 7301 section 3.1).
@@ -39,7 +42,11 @@ final class ContextCallbacks: Sendable {
         let pointer = Unmanaged.passUnretained(self).toOpaque()
         if self.acceptsPeer != nil { SSL_CTX_set_cert_verify_callback(context.pointer, verifyPeer, pointer) }
         if !self.applicationProtocols.isEmpty { SSL_CTX_set_alpn_select_cb(context.pointer, selectProtocol, pointer) }
+        if !self.named.isEmpty { CFerryOpenSSL_SSL_CTX_set_server_name_callback(context.pointer, selectContext, pointer) }
     }
+
+    /// Returns the context for a server name; nil for the context of the listener.
+    fileprivate func context(for name: String) -> TLSContext? { self.named[name.lowercased()] }
 
     /// Returns the `X509_V_` result of the peer's verification to keep; nil if the peer is refused.
     fileprivate func accepts(_ certificate: OpaquePointer, _ store: OpaquePointer) -> Int32? {
@@ -104,6 +111,24 @@ private func selectProtocol(
     }
     selected?.pointee = base + range.lowerBound
     selectedLength?.pointee = UInt8(range.count)
+    return SSL_TLSEXT_ERR_OK
+}
+
+/// Gives a connection the context that belongs to the server name which the client asks for. A connection takes only the
+/// certificate and the cipher suites from its new context, so the demand for a certificate is set, too.
+private func selectContext(
+    ssl: OpaquePointer?,
+    alert: UnsafeMutablePointer<Int32>?,
+    context: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name),
+        let chosen = callbacks(context)?.context(for: String(cString: name))
+    else { return SSL_TLSEXT_ERR_NOACK }
+    guard SSL_set_SSL_CTX(ssl, chosen.handle.pointer) != nil else {
+        alert?.pointee = SSL_AD_INTERNAL_ERROR
+        return SSL_TLSEXT_ERR_ALERT_FATAL
+    }
+    SSL_set_verify(ssl, SSL_CTX_get_verify_mode(chosen.handle.pointer), nil)
     return SSL_TLSEXT_ERR_OK
 }
 

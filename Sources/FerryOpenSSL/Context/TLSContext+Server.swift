@@ -14,6 +14,10 @@ extension TLSContext {
         /// The application protocols to select from, best first. If there are any, a client that offers only others is
         /// refused. Empty: ALPN is ignored.
         package var applicationProtocols: [String]
+        /// The contexts for clients that ask for one of these server names (SNI, RFC 6066), in small letters. Other
+        /// clients get this context. The versions are those of this context, because a client is answered with a version
+        /// before its name counts.
+        package var named: [String: TLSContext] = [:]
 
         /// - Parameter maximum: the highest version. Legacy clients fail on the session tickets of TLS 1.3, so a
         ///   listener for the binary protocol stays at 1.2.

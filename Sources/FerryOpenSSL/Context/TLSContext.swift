@@ -100,7 +100,8 @@ package final class TLSContext: @unchecked Sendable {
         self.requiresApplicationProtocol = false
         self.callbacks = ContextCallbacks(
             acceptsPeer: server.clientCertificates.acceptance,
-            applicationProtocols: try ContextCallbacks.encode(server.applicationProtocols)
+            applicationProtocols: try ContextCallbacks.encode(server.applicationProtocols),
+            named: server.named
         )
         CFerryOpenSSL_SSL_CTX_disable_session_cache(handle.pointer)
         guard SSL_CTX_set_num_tickets(handle.pointer, 0) == 1 else {

@@ -143,6 +143,13 @@ package struct TLSEngine: ~Copyable {
     /// Whether the client claims to be `ferry doctor`. Only a server knows it, even after a failure.
     package var isPeerDoctor: Bool { self.role == .server && DoctorMark.isOn(self.handle.pointer) }
 
+    /// The server name that the client asks for (SNI), in small letters; nil without one. Only a server knows it, even
+    /// after a failure.
+    package var requestedServerName: String? {
+        guard self.role == .server else { return nil }
+        return SSL_get_servername(self.handle.pointer, TLSEXT_NAMETYPE_host_name).map { String(cString: $0).lowercased() }
+    }
+
     /// The contents of the peer's certificate; nil if the peer showed none.
     package var peerCertificate: CertificateSummary? {
         guard let certificate = OwnedCertificate(SSL_get1_peer_certificate(self.handle.pointer)) else { return nil }

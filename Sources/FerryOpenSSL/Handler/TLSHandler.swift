@@ -71,6 +71,9 @@ package final class TLSHandler: ChannelDuplexHandler {
     /// The contents of the peer's certificate; nil if the peer showed none.
     package var peerCertificate: CertificateSummary? { engine.peerCertificate }
 
+    /// The server name that the client asks for (SNI), in small letters; nil without one. For a server only.
+    package var requestedServerName: String? { engine.requestedServerName }
+
     /// Whether the client says that it is `ferry doctor`. For a server only.
     package var isPeerDoctor: Bool { engine.isPeerDoctor }
 

@@ -25,6 +25,7 @@ package struct AcceptedConnection {
     static func accept(
         _ channel: any Channel,
         _ configuration: Listener.Configuration,
+        _ context: TLSContext?,
         _ open: OpenChannels,
         _ makeHandler: (AcceptedConnection) throws -> (any ChannelHandler)?
     ) throws {
@@ -32,7 +33,7 @@ package struct AcceptedConnection {
         let chunk = configuration.bytesPerSecond.map(ReadingPace.chunk) ?? configuration.receiveBuffer
         if let chunk { try channel.read(atMost: chunk) }
         let socket = SocketHandler(pace: configuration.bytesPerSecond.map(ReadingPace.init))
-        let tls = try configuration.tls.map { try TLSHandler(server: $0, limits: configuration.limits.tls) }
+        let tls = try context.map { try TLSHandler(server: $0, limits: configuration.limits.tls) }
         let connection = AcceptedConnection(number: number, channel: channel, socket: socket, tls: tls, open: open)
         guard let handler = try makeHandler(connection) else {
             try channel.syncOptions?.setOption(.autoRead, value: false)

@@ -38,7 +38,8 @@ struct AcceptGate {
         case serveHeld(accepts: Bool)
     }
 
-    private let limit: Int
+    /// At least 1. A lower limit closes nothing: it holds the next connection until enough others have closed.
+    var limit: Int
     private var state = State.open
     /// The number of connections that are served.
     private(set) var connections = 0
@@ -69,6 +70,8 @@ struct AcceptGate {
     mutating func closed() -> Action {
         self.connections -= 1
         if case .open = self.state { return .none }
+        // The limit may have become lower.
+        guard self.connections < self.limit else { return .none }
         self.connections += 1
         return .serveHeld(accepts: self.heldLeft())
     }

@@ -35,6 +35,9 @@ final class AcceptHandler: ChannelDuplexHandler {
         self.onWait = onWait
     }
 
+    /// Changes the number of connections that are served at a time.
+    func limit(to limit: Int) { self.gate.limit = limit }
+
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
     }

@@ -14,6 +14,8 @@ extension Listener {
         package var passed: PassedSocket?
         /// The TLS context of the server side; nil: connections are not encrypted.
         package var tls: TLSContext?
+        /// Whether the listener accepts nothing before ``Listener/begin()``. Connections wait in the system's queue.
+        package var isPaused = false
         /// The limits of the listener and its connections.
         package var limits = ServerLimits()
         /// The system's receive buffer of each connection, and the largest read, in bytes; nil if the system decides.

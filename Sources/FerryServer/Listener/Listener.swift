@@ -1,3 +1,5 @@
+internal import FerryCore
+package import FerryOpenSSL
 internal import FerryPlatform
 package import NIOCore
 internal import NIOPosix
@@ -14,8 +16,10 @@ package final class Listener: Sendable {
     package var eventLoop: any EventLoop { self.channel.eventLoop }
     private let channel: any Channel
     private let open: OpenChannels
+    private let tls: NextContext
 
-    private init(_ channel: any Channel, _ open: OpenChannels, host: String) {
+    private init(_ channel: any Channel, _ open: OpenChannels, _ tls: NextContext, host: String) {
+        self.tls = tls
         self.host = host
         self.port = channel.localAddress?.port ?? 0
         self.channel = channel
@@ -38,11 +42,13 @@ package final class Listener: Sendable {
     ) async throws -> Listener {
         let open = OpenChannels()
         let limit = DescriptorLimit.current.connections(configuration.limits.connections)
+        let tls = NextContext(configuration.tls)
         var bootstrap = ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: Int32(clamping: configuration.limits.queue))
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             // Each read accepts one connection. With several, the limit would be exceeded.
             .serverChannelOption(.maxMessagesPerRead, value: 1)
+            .serverChannelOption(.autoRead, value: !configuration.isPaused)
         if let bytes = configuration.receiveBuffer {
             // The value is set on the listening socket. A later one would miss the first TCP window that a client sees.
             bootstrap = bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: SocketOptionValue(bytes))
@@ -60,12 +66,12 @@ package final class Listener: Sendable {
             }
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try AcceptedConnection.accept(channel, configuration, open, accept)
+                    try AcceptedConnection.accept(channel, configuration, tls.context.withLock { $0 }, open, accept)
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
         let channel = try await self.bind(bootstrap, configuration)
-        return Listener(channel, open, host: configuration.passed?.host ?? configuration.host)
+        return Listener(channel, open, tls, host: configuration.passed?.host ?? configuration.host)
     }
 
     private static func bind(
@@ -99,6 +105,24 @@ package final class Listener: Sendable {
     package var counts: ConnectionCounts { self.open.counts }
     /// The open connections, with the channels that belong to them. Holds a lock for a few instructions.
     package var openConnections: Int { self.open.openCount }
+
+    /// Begins to accept, if the configuration made the listener wait.
+    package func begin() { self.channel.setOption(.autoRead, value: true).whenFailure { _ in } }
+
+    /// Gives the next connections another TLS context. Open connections keep theirs.
+    ///
+    /// Only for a listener that was made with TLS.
+    package func use(_ tls: TLSContext) { self.tls.context.withLock { $0 = tls } }
+
+    /// Changes the number of connections that are served at a time. Connections beyond it stay open.
+    package func limit(to connections: Int) {
+        let limit = DescriptorLimit.current.connections(connections)
+        let channel = self.channel
+        channel.eventLoop.execute {
+            // A closed listener has no handler any more.
+            try? channel.pipeline.syncOperations.handler(type: AcceptHandler.self).limit(to: limit)
+        }
+    }
 
     /// Stops accepting. Open connections stay open.
     package func close() {
@@ -144,4 +168,11 @@ package final class Listener: Sendable {
         // The promise never fails: the deadline and the connections both succeed it.
         return (try? await promise.futureResult.get()) ?? false
     }
+}
+
+/// The TLS context of the next connections; nil: they are not encrypted.
+private final class NextContext: Sendable {
+    let context: Locked<TLSContext?>
+
+    init(_ context: TLSContext?) { self.context = Locked(context) }
 }

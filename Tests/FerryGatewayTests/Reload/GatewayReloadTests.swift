@@ -206,7 +206,7 @@ import Testing
         #expect(change.removed == [0])
         scene.machine.end([old], now: scene.now)
         scene.collect()
-        scene.wait(.seconds(10))
+        scene.wait(.minutes(1))
         let told = scene.actions.compactMap { action -> ErrorResponse? in
             if case .tell(let response) = action.work, action.connection == old { response } else { nil }
         }
