@@ -23,7 +23,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     }
 
     private let driver: GatewayDriver
-    private let clients: GatewayClients
+    private let doors: OpenDoors
     private let tls: TLSHandler
     private var place: StrangerPlace
     private var claim: FeedbackRows.Claim?
@@ -35,9 +35,9 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     /// The address of the reader. It is kept, because the socket no longer knows it after a reset.
     private var peer: String?
 
-    init(driver: GatewayDriver, clients: GatewayClients, strangers: Strangers, tls: TLSHandler) {
+    init(driver: GatewayDriver, doors: OpenDoors, strangers: Strangers, tls: TLSHandler) {
         self.driver = driver
-        self.clients = clients
+        self.doors = doors
         self.place = StrangerPlace(among: strangers)
         self.tls = tls
     }
@@ -66,7 +66,8 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
 
     private func begin(_ context: ChannelHandlerContext) {
         self.state = .known
-        let identity = self.clients.identity(of: self.tls.peerCertificate, self.tls.isPeerChainVerified)
+        let identity = self.doors.clients(for: self.tls.requestedServerName)?
+            .identity(of: self.tls.peerCertificate, self.tls.isPeerChainVerified)
         guard let identity else { return context.close(promise: nil) }
         self.place.begin(.silent) { self.makeRoom(context) }
         self.driver.claimFeedback(of: identity, for: self.address(context)) { claim in
@@ -154,7 +155,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
 
     /// Reports who was refused. TLS and the channel close by themselves after an error.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        let certificate = self.clients.takeRefused()
+        let certificate = self.doors.clients(for: self.tls.requestedServerName)?.takeRefused()
         guard case .handshaking = self.state, let error = error as? TLSError else { return }
         self.driver.failed(self.address(context), self.tls, error, certificate)
     }

@@ -17,7 +17,7 @@ extension GatewayMachine {
             if let old, old.resends != identity.resends {
                 self.scopes.configure(number, resends: identity.resends)
             }
-            if identity.isConfigured, old?.routes.first != identity.routes.first {
+            if old?.routes.first != identity.routes.first || old?.isConfigured != identity.isConfigured {
                 self.dispatch.routes.note(identity)
             }
         }
@@ -30,6 +30,11 @@ extension GatewayMachine {
             guard let place = self.places[id] else { continue }
             self.turn(of: place, now: now) { $0.shutDown(id, by: now.monotonic + GatewayBounds.ending, $1, &$2) }
         }
+    }
+
+    /// The client of a connection; nil if it is closed.
+    func identity(of id: ConnectionID) -> Int? {
+        self.places[id].map { self.scopes.key(of: $0).identity }
     }
 
     /// The number of a client's notifications without a last answer.

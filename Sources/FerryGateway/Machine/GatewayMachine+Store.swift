@@ -47,7 +47,8 @@ extension GatewayMachine {
         }
         self.restore(habits, identities: numbers, now: now)
         let moved = self.dispatch.routes.restore(gates, of: self.dispatch.identities, now: now.epochSeconds)
-        for row in GateRow.outdated(gates, clients: identities, now: now.epochSeconds) {
+        let left = Set(self.dispatch.identities.filter { !$0.isConfigured }.map(\.storeName))
+        for row in GateRow.outdated(gates, clients: identities, left: left, now: now.epochSeconds) {
             self.journal?.forget(row, in: .gates, now: now)
         }
         let episodes = recovery.takeEpisodes()

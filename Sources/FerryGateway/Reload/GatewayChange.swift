@@ -13,12 +13,14 @@ package struct GatewayChange: Hashable, Codable, Sendable {
 
     package var clients = Names()
     package var upstreams = Names()
-    /// The addresses of listeners. A listener is changed if its certificate, its authorities or its clients are.
+    /// The addresses of listeners. What a listener shows and whom it takes counts as no change of the address.
     package var listeners = Names()
     /// The numbers of the upstreams that get another provider.
     package var replaced: Set<Int> = []
     /// The numbers of the clients that went.
     package var removed: [Int] = []
+    /// The numbers of the upstreams that went.
+    package var left: [Int] = []
 
     package init() {}
 

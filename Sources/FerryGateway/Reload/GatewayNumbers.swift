@@ -119,6 +119,7 @@ package struct GatewayNumbers: Sendable {
             guard self.tables.upstreams[number].isConfigured else { continue }
             self.tables.upstreams[number].isConfigured = false
             change.upstreams.removed.append(self.tables.upstreams[number].name)
+            change.left.append(number)
         }
         return numbers
     }

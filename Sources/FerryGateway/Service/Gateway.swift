@@ -52,53 +52,6 @@ package struct GatewayUpstream: Sendable {
 /// All its work runs on one event loop. Any thread may call its methods. Shut every gateway down, because releasing the
 /// last reference closes nothing.
 package final class Gateway: Sendable {
-    /// The address and the clients of a listener.
-    package struct Configuration: Sendable {
-        /// The host to bind, as a name or an address.
-        package var host = "127.0.0.1"
-        /// The port to bind; 0 for any.
-        package var port = 0
-        /// The port of the feedback service; 0 for any port, nil for no service.
-        package var feedbackPort: Int?
-        /// A socket that listens already, in place of ``host`` and ``port``.
-        package var passed: PassedSocket?
-        /// The same for the feedback service. It is served although ``feedbackPort`` may be nil.
-        package var passedFeedback: PassedSocket?
-        /// How a start takes the store and the addresses of a process that ends. If nil, the start fails while another
-        /// process has them.
-        package var succession: Succession?
-        /// The gateway's certificate and key. The key should be RSA, because old clients support no other.
-        package var identity: TLSIdentity
-        /// The oldest TLS that a client may use.
-        package var tlsProfile = TLSProfile.modern
-        /// The clients, and the signs by which each is recognized.
-        package var clients: GatewayClients
-        /// The identities, which say how each client's notifications are forwarded.
-        package var identities: [GatewayIdentity]
-        package var routes: [Route]
-        /// The store of state that a killed process must not lose; nil for no store.
-        package var store: (any GatewayStore)?
-        /// The file of the list of rejections. If nil, only ``onEvent`` gets the rejections.
-        package var list: (any ListWriter)?
-        /// Gets each event that should be logged, with the counts at that time. It runs on the gateway's event loop,
-        /// and must not block.
-        package var onEvent: @Sendable (GatewayEvent, FateCounts) -> Void = { _, _ in }
-
-        package init(
-            identity: TLSIdentity,
-            clients: GatewayClients,
-            identities: [GatewayIdentity],
-            routes: [Route]
-        ) {
-            self.identity = identity
-            self.clients = clients
-            self.identities = identities
-            self.routes = routes
-        }
-
-        fileprivate var hasFeedback: Bool { self.feedbackPort != nil || self.passedFeedback != nil }
-    }
-
     /// How long the end waits for the store, and then for the file of the list of rejections.
     private static let storeLimit: TimeAmount = .seconds(5)
     /// How long notifications at an upstream have for their answers at the end. If the clients were gone sooner than
@@ -110,29 +63,32 @@ package final class Gateway: Sendable {
     /// The event loop of all work: a watchdog follows it.
     package var eventLoop: any EventLoop { self.driver.eventLoop }
     /// The port of the feedback service; nil without such a service.
-    package var feedbackPort: Int? { self.feedback?.port }
-    private let listener: Listener
-    private let feedback: Listener?
-    private let driver: GatewayDriver
+    package let feedbackPort: Int?
+    let listeners: GatewayListeners
+    let driver: GatewayDriver
+    /// The numbers of the present configuration. One reload at a time changes them.
+    let numbers: Locked<GatewayNumbers>
     private let store: (any GatewayStore)?
 
     private init(
-        _ listener: Listener,
-        _ feedback: Listener?,
+        _ listeners: GatewayListeners,
         _ driver: GatewayDriver,
+        _ numbers: GatewayNumbers,
         _ store: (any GatewayStore)?
     ) {
         self.store = store
-        self.listener = listener
-        self.feedback = feedback
+        self.listeners = listeners
         self.driver = driver
-        self.host = listener.host
-        self.port = listener.port
+        self.numbers = Locked(numbers)
+        let first = listeners.first(.binary)
+        self.host = first?.host ?? ""
+        self.port = first?.port ?? 0
+        self.feedbackPort = listeners.first(.feedback)?.port
     }
 
-    /// Binds the address, and begins to forward.
+    /// Binds the addresses, and begins to forward.
     ///
-    /// - Throws: `TLSError` if the credentials cannot be used, a socket error if the address cannot be bound, and
+    /// - Throws: `TLSError` if the credentials cannot be used, ``ListenFault`` if an address cannot be bound, and
     ///   ``StoreError`` if the store cannot be used.
     package static func start(
         _ configuration: Configuration,
@@ -140,84 +96,30 @@ package final class Gateway: Sendable {
         on group: (any EventLoopGroup)? = nil
     ) async throws -> Gateway {
         let eventLoop = (group ?? MultiThreadedEventLoopGroup.singleton).next()
+        let (machine, tables) = try await GatewayMachine.make(configuration, upstreams: upstreams.count)
         let driver = GatewayDriver(
-            try await GatewayMachine.make(configuration, upstreams: upstreams.count),
+            machine,
             upstreams: upstreams,
             store: configuration.store,
             list: configuration.list,
-            names: configuration.identities.map(\.name),
+            names: [],
             on: eventLoop,
             onEvent: configuration.onEvent
         )
+        driver.rename(tables.identities)
         do {
-            return try await Self.listen(configuration, driver, on: eventLoop)
+            let listeners = GatewayListeners(driver)
+            let listening = try await listeners.prepare(
+                configuration.doors,
+                upstreams: upstreams.count,
+                configuration.succession
+            )
+            driver.start()
+            try await eventLoop.submit { listeners.commit(listening) }.get()
+            return Gateway(listeners, driver, GatewayNumbers(tables), configuration.store)
         } catch {
             await configuration.store?.close()
             throw error
-        }
-    }
-
-    private static func listen(
-        _ configuration: Configuration,
-        _ driver: GatewayDriver,
-        on eventLoop: any EventLoop
-    ) async throws -> Gateway {
-        let tls = TLSContext.Server(
-            identity: configuration.identity,
-            profile: configuration.tlsProfile,
-            maximum: .tls12,
-            clientCertificates: configuration.clients.certificates
-        )
-        var listening = Listener.Configuration()
-        listening.host = configuration.host
-        listening.tls = try TLSContext(server: tls)
-        let room = GatewayRoom(upstreams: driver.upstreams.count, hasFeedback: configuration.hasFeedback)
-        let clients = configuration.clients
-        // The feedback service comes first. Old clients would otherwise be served by a driver that has not started,
-        // while its port is awaited.
-        var feedback: Listener?
-        if configuration.hasFeedback {
-            listening.port = configuration.feedbackPort ?? 0
-            listening.passed = configuration.passedFeedback
-            listening.limits.connections = min(listening.limits.connections, room.readers)
-            let strangers = Strangers(on: eventLoop)
-            listening.onWait = { strangers.placeIsWanted($0) }
-            feedback = try await Self.bind(listening, configuration.succession, on: eventLoop) { connection in
-                connection.tls.map {
-                    GatewayFeedbackHandler(driver: driver, clients: clients, strangers: strangers, tls: $0)
-                }
-            }
-        }
-        listening.port = configuration.port
-        listening.passed = configuration.passed
-        listening.limits.connections = min(ServerLimits().connections, room.clients)
-        let strangers = Strangers(on: eventLoop)
-        listening.onWait = { strangers.placeIsWanted($0) }
-        do {
-            let listener = try await Self.bind(listening, configuration.succession, on: eventLoop) { connection in
-                connection.tls.map { GatewayHandler(driver: driver, clients: clients, strangers: strangers, tls: $0) }
-            }
-            driver.start()
-            return Gateway(listener, feedback, driver, configuration.store)
-        } catch {
-            await feedback?.stop(within: .seconds(1))
-            throw error
-        }
-    }
-
-    /// Binds an address as soon as no other process has it.
-    private static func bind(
-        _ configuration: Listener.Configuration,
-        _ succession: Succession?,
-        on eventLoop: any EventLoop,
-        accept: @escaping @Sendable (AcceptedConnection) throws -> (any ChannelHandler)?
-    ) async throws -> Listener {
-        guard let succession, configuration.passed == nil else {
-            return try await Listener.bind(configuration, on: eventLoop, accept: accept)
-        }
-        let address = Succession.Thing.address(host: configuration.host, port: configuration.port)
-        return try await succession.take(address, isTaken: Listener.isTaken) {
-            try await Listener.bind(configuration, on: eventLoop, accept: accept)
         }
     }
 
@@ -300,13 +202,11 @@ package final class Gateway: Sendable {
     ///   upstreams down. Without one, shut them down afterwards.
     package func shutDown(within limit: Duration) async -> Bool {
         let begin = ContinuousClock.now
-        self.listener.close()
-        self.feedback?.close()
+        self.listeners.close()
         let driver = self.driver
         await self.wait(within: min(limit, Duration(GatewayBounds.ending))) { driver.shutDown(then: $0) }
         // A handshake may take longer, and a client may say nothing.
-        await self.listener.stop(within: .seconds(1))
-        await self.feedback?.stop(within: .seconds(1))
+        await self.listeners.stop()
         let isSettled = await self.wait(within: limit - begin.duration(to: .now)) { driver.settle(then: $0) }
         var isOver = isSettled && self.store == nil
         if !isOver { try? await driver.eventLoop.submit { driver.abandon() }.get() }
@@ -343,8 +243,9 @@ package final class Gateway: Sendable {
     /// - Parameter onlySides: whether the common connections stay, because nothing waits for their answers.
     private func endUpstreams(within limit: Duration, onlySides: Bool) async {
         let driver = self.driver
+        let upstreams = (try? await driver.eventLoop.submit { driver.upstreams + driver.leaving.values }.get()) ?? []
         await withTaskGroup(of: Void.self) { group in
-            for upstream in onlySides ? [] : driver.upstreams {
+            for upstream in onlySides ? [] : upstreams {
                 group.addTask { _ = await upstream.provider.shutDown(within: limit) }
             }
             group.addTask { await driver.sides.shutDown(within: limit) }

@@ -18,12 +18,55 @@ package struct GatewayClients: Sendable {
     /// The signs, each with the number of the identity in the configuration. The first sign that matches decides.
     private let signs: [(sign: Sign, identity: Int)]
     private let trustRoots: TrustRoots?
+    /// The fingerprints of the authorities' certificates.
+    private let authorities: Set<[UInt8]>
     private let refused = RefusedCertificate()
 
-    /// - Parameter trustRoots: the authorities for ``Sign/userID(_:)``.
-    package init(_ signs: [(sign: Sign, identity: Int)], trustRoots: TrustRoots? = nil) {
+    /// - Parameters:
+    ///   - trustRoots: the authorities for ``Sign/userID(_:)``.
+    ///   - authorities: the SHA-256 fingerprints of their certificates. After a reload, a connection whose chain was
+    ///     verified before stays if none of them is missing.
+    package init(
+        _ signs: [(sign: Sign, identity: Int)],
+        trustRoots: TrustRoots? = nil,
+        authorities: Set<[UInt8]> = []
+    ) {
         self.signs = signs
         self.trustRoots = trustRoots
+        self.authorities = authorities
+    }
+
+    /// The same clients with other numbers.
+    ///
+    /// - Parameter numbers: the new number for each present one.
+    func renumbered(_ numbers: [Int]) -> GatewayClients {
+        GatewayClients(
+            self.signs.map { ($0.sign, numbers[$0.identity]) },
+            trustRoots: self.trustRoots,
+            authorities: self.authorities
+        )
+    }
+
+    /// The sign that a connection has shown. It is kept for reloads.
+    struct Shown: Sendable {
+        fileprivate var fingerprint: [UInt8]?
+        fileprivate var userID: String?
+        /// The authorities by which the chain was verified; nil if it was not.
+        fileprivate var verifiers: Set<[UInt8]>?
+    }
+
+    func shown(_ certificate: CertificateSummary?, _ isChainVerified: Bool) -> Shown {
+        Shown(
+            fingerprint: certificate?.fingerprint,
+            userID: certificate?.userID,
+            verifiers: isChainVerified ? self.authorities : nil
+        )
+    }
+
+    /// The number of the identity of a connection that has shown this; nil if it is no longer allowed.
+    func identity(of shown: Shown) -> Int? {
+        let isVerified = shown.verifiers?.isSubset(of: self.authorities) ?? false
+        return self.identity(shown.fingerprint, shown.userID, isVerified)
     }
 
     /// Whether a client may come without a certificate.
@@ -38,10 +81,14 @@ package struct GatewayClients: Sendable {
 
     /// The number of the client's identity; nil if the client is a stranger.
     func identity(of certificate: CertificateSummary?, _ isChainVerified: Bool) -> Int? {
+        self.identity(certificate?.fingerprint, certificate?.userID, isChainVerified)
+    }
+
+    private func identity(_ fingerprint: [UInt8]?, _ userID: String?, _ isChainVerified: Bool) -> Int? {
         self.signs.first { sign, _ in
             switch sign {
-            case .fingerprints(let fingerprints): certificate.map { fingerprints.contains($0.fingerprint) } ?? false
-            case .userID(let userID): isChainVerified && certificate?.userID == userID
+            case .fingerprints(let fingerprints): fingerprint.map { fingerprints.contains($0) } ?? false
+            case .userID(let known): isChainVerified && userID == known
             case .anyone: true
             }
         }?.identity

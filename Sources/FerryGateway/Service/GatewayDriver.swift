@@ -14,14 +14,21 @@ final class GatewayDriver: @unchecked Sendable {
 
     private let loop: MachineLoop
     private let machine: GatewayMachine
-    let upstreams: [GatewayUpstream]
+    var upstreams: [GatewayUpstream]
+    /// The upstreams that a reload has replaced or removed, until their last notification has an answer.
+    var leaving: [UInt64: GatewayUpstream] = [:]
+    var lastLeaving: UInt64 = 0
+    /// The numbers of upstreams that the configuration no longer names, while notifications wait for them.
+    var draining: Set<Int> = []
+    var drainCheck: Scheduled<Void>?
     let sides = SideProviders()
     private let store: (any GatewayStore)?
     private let list: (any ListWriter)?
-    /// The names of the clients.
-    private let names: [String]
+    /// The names of the clients for people, and in the store.
+    private var names: [String]
+    private var storeNames: [String]
     private let onEvent: (GatewayEvent, FateCounts) -> Void
-    private var handlers: [ConnectionID: GatewayHandler] = [:]
+    private(set) var handlers: [ConnectionID: GatewayHandler] = [:]
     private var strangers = StrangerNames()
     /// The clients that this process has claimed in the store.
     private var opened: Set<Int> = []
@@ -36,6 +43,9 @@ final class GatewayDriver: @unchecked Sendable {
     private var stage = Stage.running
     private(set) var work = LoopFigures()
 
+    /// Whether the end of the gateway has begun.
+    var isEnding: Bool { if case .running = self.stage { false } else { true } }
+
     /// The stage of the gateway's life.
     private enum Stage {
         case running
@@ -45,7 +55,7 @@ final class GatewayDriver: @unchecked Sendable {
         case finished
     }
 
-    private var isFinished: Bool { if case .finished = self.stage { true } else { false } }
+    var isFinished: Bool { if case .finished = self.stage { true } else { false } }
 
     init(
         _ machine: GatewayMachine,
@@ -57,6 +67,7 @@ final class GatewayDriver: @unchecked Sendable {
         onEvent: @escaping (GatewayEvent, FateCounts) -> Void
     ) {
         self.names = names
+        self.storeNames = names
         self.machine = machine
         self.upstreams = upstreams
         self.store = store
@@ -67,19 +78,38 @@ final class GatewayDriver: @unchecked Sendable {
 
     /// Begins to take the outcomes of the upstreams.
     func start() {
-        for (index, upstream) in self.upstreams.enumerated() {
-            upstream.outcomes.onNews { [weak self] in
-                guard let self else { return }
-                self.eventLoop.execute { self.run { $0.settled(self.upstreams[index].outcomes.take(), now: $1) } }
-            }
-        }
+        for upstream in self.upstreams { self.listen(to: upstream.outcomes) }
         // Notifications of an earlier process are sent before the first client connects.
         self.eventLoop.execute { self.run { $0.timePassed(now: $1) } }
+    }
+
+    /// Takes the outcomes of a provider.
+    ///
+    /// The references are weak. The provider holds its outcomes, so outcomes that held the provider would keep both for
+    /// ever.
+    func listen(to outcomes: UpstreamOutcomes) {
+        outcomes.onNews { [weak self, weak outcomes] in
+            guard let self, let outcomes else { return }
+            self.eventLoop.execute { self.run { $0.settled(outcomes.take(), now: $1) } }
+        }
+    }
+
+    /// Takes the names of the clients. A client keeps its number.
+    func rename(_ identities: [GatewayIdentity]) {
+        self.names = identities.map(\.label)
+        self.storeNames = identities.map(\.storeName)
     }
 
     var eventLoop: any EventLoop { self.loop.eventLoop }
 
     var counts: FateCounts { self.machine.counts }
+
+    /// The client of a connection; nil if it is closed.
+    func identity(of id: ConnectionID) -> Int? { self.machine.identity(of: id) }
+
+    func unanswered(of client: Int) -> Int { self.machine.unanswered(of: client) }
+
+    func isDrained(_ upstream: Int) -> Bool { self.machine.isDrained(upstream) }
 
     func figures() -> (GatewayFigures, LoopFigures) { (self.machine.figures(now: .now), self.work) }
 
@@ -134,7 +164,7 @@ final class GatewayDriver: @unchecked Sendable {
     func open(identity: Int, for address: String, then body: @escaping (Bool) -> Void) {
         guard !self.opened.contains(identity) else { return body(true) }
         self.openings += 1
-        self.claim(.client(self.names[identity])) { answer in
+        self.claim(.client(self.storeNames[identity])) { answer in
             self.openings -= 1
             switch answer {
             case .durable: self.opened.insert(identity)
@@ -178,7 +208,7 @@ final class GatewayDriver: @unchecked Sendable {
 
     /// Claims the client's feedback rows in the store, and passes them to `body`; nil if they cannot be had now.
     func claimFeedback(of identity: Int, for address: String, then body: @escaping (FeedbackRows.Claim?) -> Void) {
-        self.claim(.feedback(self.names[identity])) { answer in
+        self.claim(.feedback(self.storeNames[identity])) { answer in
             var rows: FeedbackRows.Claim?
             switch answer {
             case .durable:
@@ -310,12 +340,7 @@ final class GatewayDriver: @unchecked Sendable {
         }
         guard let made else { return upstream.provider }
         self.sides.add(made, as: id)
-        // The references are weak. The provider holds its outcomes, so outcomes that held the provider would keep both
-        // for ever.
-        made.outcomes.onNews { [weak self, weak outcomes = made.outcomes] in
-            guard let self, let outcomes else { return }
-            self.eventLoop.execute { self.run { $0.settled(outcomes.take(), now: $1) } }
-        }
+        self.listen(to: made.outcomes)
         return made.provider
     }
 

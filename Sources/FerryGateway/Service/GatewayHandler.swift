@@ -30,7 +30,7 @@ final class GatewayHandler: ChannelDuplexHandler {
     private static let roundTripLifetime: TimeAmount = .milliseconds(250)
 
     private let driver: GatewayDriver
-    private let clients: GatewayClients
+    private let doors: OpenDoors
     private let tls: TLSHandler
     private var context: ChannelHandlerContext?
     private var state = State.handshaking
@@ -39,15 +39,17 @@ final class GatewayHandler: ChannelDuplexHandler {
     /// Whether the channel asked to read while reading was stopped.
     private var wantsRead = false
     private var sampledAt: NIODeadline?
+    /// The sign and the server name of the client, for reloads.
+    private var known: (shown: GatewayClients.Shown, serverName: String?)?
     /// Whether the driver waits for the end of the handshake.
     private var isAwaited = false
 
     /// The address of the client. It is kept, because the socket no longer knows it after a reset.
     private var peer: String?
 
-    init(driver: GatewayDriver, clients: GatewayClients, strangers: Strangers, tls: TLSHandler) {
+    init(driver: GatewayDriver, doors: OpenDoors, strangers: Strangers, tls: TLSHandler) {
         self.driver = driver
-        self.clients = clients
+        self.doors = doors
         self.place = StrangerPlace(among: strangers)
         self.tls = tls
     }
@@ -102,8 +104,10 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     private func begin(_ context: ChannelHandlerContext) {
         if self.tls.isPeerDoctor { self.driver.checked(self.address(context), .doctor) }
-        guard
-            let identity = self.clients.identity(of: self.tls.peerCertificate, self.tls.isPeerChainVerified),
+        let name = self.tls.requestedServerName
+        let shown = self.doors.clients(for: name)?.shown(self.tls.peerCertificate, self.tls.isPeerChainVerified)
+        self.known = shown.map { ($0, name) }
+        guard let identity = self.allowedIdentity,
             self.driver.isOpen(identity: identity, for: self.address(context))
         else {
             context.close(promise: nil)
@@ -124,6 +128,12 @@ final class GatewayHandler: ChannelDuplexHandler {
         }
     }
 
+    /// The number of the client by the present configuration; nil if the client is not allowed.
+    var allowedIdentity: Int? {
+        guard let known else { return nil }
+        return self.doors.clients(for: known.serverName)?.identity(of: known.shown)
+    }
+
     /// Continues after the store's answer. The client's early bytes are processed even if it has gone meanwhile.
     private func opened(_ context: ChannelHandlerContext, _ identity: Int, _ source: [UInt8]) {
         guard case .opening(let early) = self.state else { return }
@@ -139,6 +149,8 @@ final class GatewayHandler: ChannelDuplexHandler {
         for bytes in early.bytes { self.driver.run { $0.received(id, bytes, now: $1) } }
         // Reading begins after the early bytes, so that the order stays. The driver may have stopped it meanwhile.
         self.setReading(self.isReading)
+        // A reload may have removed the client while the store was asked.
+        if self.allowedIdentity != identity { self.driver.run { $0.end([id], now: $1) } }
         if early.hasEnded { self.end() }
         if !context.channel.isActive { self.leave() }
     }
@@ -179,7 +191,7 @@ final class GatewayHandler: ChannelDuplexHandler {
     /// Reports who was refused. TLS and the channel close by themselves after an error.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // The sentence is taken for every error. Otherwise a later error would get it.
-        let certificate = self.clients.takeRefused()
+        let certificate = self.doors.clients(for: self.tls.requestedServerName)?.takeRefused()
         guard case .handshaking = self.state, let error = error as? TLSError else { return }
         self.driver.failed(self.address(context), self.tls, error, certificate)
     }

@@ -4,11 +4,12 @@ internal import FerryOpenSSL
 internal import FerryServer
 
 extension GatewayMachine {
-    /// Makes the machine of a configuration. With a store, it continues where the last process ended.
+    /// Makes the machine of a configuration, and its tables. With a store, it continues where the last process ended.
     static func make(
         _ configuration: Gateway.Configuration,
         upstreams: Int
-    ) async throws -> GatewayMachine {
+    ) async throws -> (GatewayMachine, GatewayTables) {
+        let tables = configuration.tables(upstreams: upstreams)
         guard let store = configuration.store else {
             var generator = SystemRandomNumberGenerator()
             let hash = try GatewayHash(
@@ -20,17 +21,22 @@ extension GatewayMachine {
                 upstreams: upstreams,
                 node: generator.next()
             )
-            let names = configuration.identities.map(\.name)
-            let list = configuration.list.map { _ in RejectionList(clients: names, isStored: false) }
-            return GatewayMachine(dispatch, list: list, makeKey: hash.key)
+            let list = configuration.list.map { _ in Self.list(tables.identities, firstNumber: 1, isStored: false) }
+            return (GatewayMachine(dispatch, list: list, makeKey: hash.key), tables)
         }
         let opening = try await Self.open(store, configuration.succession)
         do {
-            return try await Self.make(configuration, upstreams: upstreams, store, opening)
+            return try await Self.make(configuration, tables, store, opening)
         } catch {
             await store.close()
             throw error
         }
+    }
+
+    private static func list(_ clients: [GatewayIdentity], firstNumber: UInt64, isStored: Bool) -> RejectionList {
+        var list = RejectionList(clients: clients.map(\.name), firstNumber: firstNumber, isStored: isStored)
+        list.rename(clients)
+        return list
     }
 
     /// Opens the store as soon as no other process has it.
@@ -47,14 +53,13 @@ extension GatewayMachine {
 
     private static func make(
         _ configuration: Gateway.Configuration,
-        upstreams: Int,
+        _ tables: GatewayTables,
         _ store: any GatewayStore,
         _ opening: StoreOpening
-    ) async throws -> GatewayMachine {
-        let names = configuration.identities.map(\.name)
+    ) async throws -> (GatewayMachine, GatewayTables) {
         let hash = try GatewayHash(key: opening.hashKey)
         let topics = Dictionary(
-            configuration.identities.map { ($0.name, $0.routes.first.map { configuration.routes[$0].topic } ?? []) },
+            tables.identities.map { ($0.storeName, $0.routes.first.map { tables.routes[$0].topic } ?? []) },
             uniquingKeysWith: { first, _ in first }
         )
         let (now, boot) = (Moment.now, BootIdentifier.current)
@@ -75,17 +80,22 @@ extension GatewayMachine {
                 "The number of starts in the store is damaged. Restore the file, or move it away to begin anew."
             )
         }
+        let gates = try await store.rows(.gates)
+        var tables = tables
+        // A reload of the earlier process may have removed a client while its notifications waited.
+        tables.addLeft(recovery.identities, gates)
+        let names = tables.identities.map(\.storeName)
         let first = Journal.firstNumber(of: opening.epoch)
         let dispatch = Dispatch(
-            identities: configuration.identities,
-            routes: configuration.routes,
-            upstreams: upstreams,
+            identities: tables.identities,
+            routes: tables.routes,
+            upstreams: tables.upstreams.count,
             node: opening.node,
             firstJob: first,
             isStored: true
         )
         let journal = Journal(epoch: opening.epoch, identities: names, boot: boot, checksum: hash.checksum)
-        let list = configuration.list.map { _ in RejectionList(clients: names, firstNumber: first, isStored: true) }
+        let list = configuration.list.map { _ in Self.list(tables.identities, firstNumber: first, isStored: true) }
         let machine = GatewayMachine(
             dispatch,
             journal: journal,
@@ -101,10 +111,10 @@ extension GatewayMachine {
             recovery,
             feedback: try await store.rows(.feedback),
             habits: try await store.rows(.habits),
-            gates: try await store.rows(.gates),
+            gates: gates,
             identities: names,
             now: now
         )
-        return machine
+        return (machine, tables)
     }
 }

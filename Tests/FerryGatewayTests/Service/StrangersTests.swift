@@ -62,12 +62,12 @@ import Testing
         let driver = GatewayDriver(machine, upstreams: [], store: nil, names: ["old"], on: self.eventLoop) { event, _ in
             events.append(event)
         }
-        let (strangers, clients) = (Strangers(on: self.eventLoop), GatewayClients([]))
+        let (strangers, doors) = (Strangers(on: self.eventLoop), OpenDoors(GatewayClients([])))
         let tls = try TLSHandler(server: TLSContext(server: .init(identity: credentials.server())))
         let handler: any ChannelHandler =
             isFeedback
-            ? GatewayFeedbackHandler(driver: driver, clients: clients, strangers: strangers, tls: tls)
-            : GatewayHandler(driver: driver, clients: clients, strangers: strangers, tls: tls)
+            ? GatewayFeedbackHandler(driver: driver, doors: doors, strangers: strangers, tls: tls)
+            : GatewayHandler(driver: driver, doors: doors, strangers: strangers, tls: tls)
         let channel = EmbeddedChannel(handlers: [SocketHandler(), tls, handler], loop: self.eventLoop)
         try channel.connect(to: SocketAddress(ipAddress: "192.0.2.1", port: 1)).wait()
         strangers.placeIsWanted(true)

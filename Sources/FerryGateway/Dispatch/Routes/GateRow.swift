@@ -5,10 +5,11 @@ internal import NIOCore
 /// ```
 ///   0, upstream's host and credential, 0, topic     the time of an acceptance, in UNIX seconds (4)
 ///   1, name of a client                             the key of the gate of its first topic
+///   2, name of a client that a reload removed       the same
 /// ```
 ///
 /// The second row has the host, credential and topic with which a client's tokens were refused. With another of these,
-/// the tokens may be good.
+/// the tokens may be good. The third row lets the next process deliver what a removed client left in the store.
 enum GateRow {
     /// How long a gate stays warm after the last acceptance, in seconds.
     static let lifetime: UInt32 = 30 * 86_400
@@ -18,7 +19,17 @@ enum GateRow {
         route.upstreamKey.isEmpty ? nil : [0] + route.upstreamKey + [0] + route.topic
     }
 
+    /// The host and credential of an upstream, and the topic, of a gate's key; nil if the bytes are no such key.
+    static func parts(ofGate key: [UInt8]) -> (upstreamKey: [UInt8], topic: [UInt8])? {
+        guard key.first == 0, let end = key.dropFirst().firstIndex(of: 0), end > 1, end + 1 < key.count else {
+            return nil
+        }
+        return (Array(key[1..<end]), Array(key[(end + 1)...]))
+    }
+
     static func key(ofClient name: String) -> [UInt8] { [1] + name.utf8 }
+
+    static func key(ofRemoved name: String) -> [UInt8] { [2] + name.utf8 }
 
     static func warm(_ route: Route, now: UInt32) -> StoreChange? {
         self.key(of: route).map { StoreChange(.gates, key: $0, value: Array(buffer: ByteBuffer(integer: now))) }
@@ -26,13 +37,21 @@ enum GateRow {
 
     /// The rows that have no meaning any more. A gate's row is outdated after ``lifetime``. A client's row is outdated
     /// if the configuration does not name the client, and its gate has no row.
-    static func outdated(_ rows: [StoreRow], clients: some Sequence<String>, now: UInt32) -> [StoreRow] {
+    ///
+    /// - Parameter left: the removed clients that still have notifications in the store.
+    static func outdated(
+        _ rows: [StoreRow],
+        clients: some Sequence<String>,
+        left: Set<String> = [],
+        now: UInt32
+    ) -> [StoreRow] {
         let gates = Set(rows.filter { $0.key.first == 0 && self.time($0.value, now: now) != nil }.map(\.key))
         let named = Set(clients.map { self.key(ofClient: $0) })
         return rows.filter { row in
             switch row.key.first {
             case 0: !gates.contains(row.key)
             case 1: !named.contains(row.key) && !gates.contains(row.value)
+            case 2: !left.contains { self.key(ofRemoved: $0) == row.key }
             default: false
             }
         }

@@ -126,10 +126,14 @@ struct Routes: Sendable {
 
     // MARK: Reloads and earlier processes
 
-    /// Notes in the store which gate each client's tokens were judged at, after a reload.
+    /// Notes in the store the gate of a client's first topic after a reload, and whether the reload removed the client.
     mutating func note(_ identity: GatewayIdentity) {
         guard let route = identity.routes.first, let key = GateRow.key(of: self.routes[route]) else { return }
-        self.rowChanges.append(StoreChange(.gates, key: GateRow.key(ofClient: identity.storeName), value: key))
+        let (name, isConfigured) = (identity.storeName, identity.isConfigured)
+        self.rowChanges.append(StoreChange(.gates, key: GateRow.key(ofClient: name), value: key))
+        self.rowChanges.append(
+            StoreChange(.gates, key: GateRow.key(ofRemoved: name), value: isConfigured ? nil : key)
+        )
     }
 
     /// Opens the gates that an earlier process found warm, with this host, topic and credential.

@@ -1,0 +1,43 @@
+internal import FerryCore
+
+/// The clients that a reload removed before the process was killed, while their notifications waited.
+extension GatewayTables {
+    /// Adds clients that have notifications in the store, and that the configuration does not name.
+    ///
+    /// The reload has noted the gate of the client's first topic, see ``GateRow``. It names the topic, and the host and
+    /// credential of the upstream. A client whose host no upstream has is not added: nothing could deliver its
+    /// notifications, and the start fails with its name.
+    ///
+    /// - Parameters:
+    ///   - clients: the names in the store of the clients that have notifications there.
+    ///   - gates: the rows of ``StoreTable/gates``.
+    mutating func addLeft(_ clients: Set<String>, _ gates: [StoreRow]) {
+        let missing = clients.subtracting(self.identities.map(\.storeName)).sorted()
+        for name in missing {
+            let own = GateRow.key(ofRemoved: name)
+            guard let row = gates.first(where: { $0.key == own }), let gate = GateRow.parts(ofGate: row.value),
+                let upstream = self.upstream(of: gate.upstreamKey)
+            else { continue }
+            let key = self.upstreams[upstream].key
+            let known = self.routes.firstIndex { $0.upstream == upstream && $0.topic == gate.topic }
+            if known == nil {
+                self.routes.append(Route(upstream: upstream, topic: gate.topic, upstreamKey: key))
+            }
+            let parts = name.split(separator: GatewayIdentity.separator, maxSplits: 1)
+            var identity = GatewayIdentity(
+                name: parts.first.map(String.init) ?? name,
+                routes: [known ?? self.routes.count - 1]
+            )
+            if parts.count > 1 { identity.listenerUpstream = String(parts[1]) }
+            identity.isConfigured = false
+            self.identities.append(identity)
+        }
+    }
+
+    /// The upstream with this host and credential. If the credential was replaced, one with this host.
+    private func upstream(of key: [UInt8]) -> Int? {
+        let host = key.prefix { $0 != UInt8(ascii: " ") }
+        return self.upstreams.firstIndex { $0.key == key }
+            ?? self.upstreams.firstIndex { $0.key.prefix { $0 != UInt8(ascii: " ") } == host }
+    }
+}

@@ -1,0 +1,70 @@
+internal import FerryServer
+
+/// A socket that listens, and the doors that clients reach through it.
+struct ListenGroup: Hashable, Sendable {
+    enum Service: Hashable, Sendable {
+        case binary
+        case feedback
+    }
+
+    /// The sign by which a reload finds a socket again.
+    struct Address: Hashable, Sendable {
+        var service: Service
+        var host: String
+        /// 0 for any.
+        var port: Int
+        /// The place among the sockets with this host and port: only port 0 has several.
+        var place = 0
+        /// The descriptor that another process has passed; nil if this process binds the address.
+        var descriptor: Int32?
+    }
+
+    var address: Address
+    /// The places of the doors in the configuration. The first one is for clients without a known server name.
+    var doors: [Int]
+
+    /// Returns the sockets of a configuration. Doors with the same address share one.
+    ///
+    /// A door with server names joins the last socket with its address. Another door makes a socket if that one has
+    /// such a door already, which only port 0 allows.
+    static func groups(of doors: [Gateway.Door]) -> [ListenGroup] {
+        self.groups(of: doors, .binary) { ($0.port, $0.passed) }
+            + self.groups(of: doors, .feedback) { door in
+                if let port = door.feedbackPort { return (port, door.passedFeedback) }
+                return door.passedFeedback.map { (0, $0) }
+            }
+    }
+
+    private static func groups(
+        of doors: [Gateway.Door],
+        _ service: Service,
+        _ place: (Gateway.Door) -> (port: Int, passed: PassedSocket?)?
+    ) -> [ListenGroup] {
+        var groups: [ListenGroup] = []
+        for (index, door) in doors.enumerated() {
+            guard let (port, passed) = place(door) else { continue }
+            var address = Address(service: service, host: door.host, port: port, descriptor: passed?.descriptor)
+            if passed != nil { (address.host, address.port) = ("", 0) }
+            let known = groups.lastIndex { $0.address.isSame(as: address) }
+            if let known, !door.serverNames.isEmpty || !groups[known].hasFirst(doors) {
+                // The door for all others comes first.
+                groups[known].doors.insert(index, at: door.serverNames.isEmpty ? 0 : groups[known].doors.count)
+            } else {
+                address.place = known.map { groups[$0].address.place + 1 } ?? 0
+                groups.append(ListenGroup(address: address, doors: [index]))
+            }
+        }
+        return groups
+    }
+
+    private func hasFirst(_ doors: [Gateway.Door]) -> Bool {
+        self.doors.contains { doors[$0].serverNames.isEmpty }
+    }
+}
+
+extension ListenGroup.Address {
+    fileprivate func isSame(as other: Self) -> Bool {
+        self.service == other.service && self.host == other.host && self.port == other.port
+            && self.descriptor == other.descriptor
+    }
+}

@@ -1,0 +1,110 @@
+internal import FerryCore
+package import FerryOpenSSL
+package import FerryServer
+
+extension Gateway {
+    /// One entry of the addresses at which old clients connect. Entries with the same address share its socket.
+    package struct Door: Sendable {
+        /// The host to bind, as a name or an address.
+        package var host = "127.0.0.1"
+        /// The port to bind; 0 for any.
+        package var port = 0
+        /// The port of the feedback service; 0 for any port, nil for no service.
+        package var feedbackPort: Int?
+        /// A socket that listens already, in place of ``host`` and ``port``.
+        package var passed: PassedSocket?
+        /// The same for the feedback service. It is served although ``feedbackPort`` may be nil.
+        package var passedFeedback: PassedSocket?
+        /// The server names (SNI) for which clients come through this door. Empty: all clients that ask for no name of
+        /// another door at the same address. Each address needs one such door.
+        package var serverNames: [String] = []
+        /// The gateway's certificate and key. The key should be RSA, because old clients support no other.
+        package var identity: TLSIdentity
+        /// The oldest TLS that a client may use. Doors at the same address have the same.
+        package var tlsProfile = TLSProfile.modern
+        /// The clients, and the signs by which each is recognized.
+        package var clients: GatewayClients
+
+        package init(identity: TLSIdentity, clients: GatewayClients) {
+            self.identity = identity
+            self.clients = clients
+        }
+    }
+
+    /// The addresses and the clients of a gateway.
+    package struct Configuration: Sendable {
+        /// At least one.
+        package var doors: [Door]
+        /// How a start takes the store and the addresses of a process that ends. If nil, the start fails while another
+        /// process has them.
+        package var succession: Succession?
+        /// The upstreams, in the order of those given to ``Gateway/start(_:upstreams:on:)``. Empty: they have no names,
+        /// and the gateway is never reloaded.
+        package var upstreams: [GatewayTables.Upstream] = []
+        /// The identities, which say how each client's notifications are forwarded.
+        package var identities: [GatewayIdentity]
+        package var routes: [Route]
+        /// The store of state that a killed process must not lose; nil for no store.
+        package var store: (any GatewayStore)?
+        /// The file of the list of rejections. If nil, only ``onEvent`` gets the rejections.
+        package var list: (any ListWriter)?
+        /// Gets each event that should be logged, with the counts at that time. It runs on the gateway's event loop,
+        /// and must not block.
+        package var onEvent: @Sendable (GatewayEvent, FateCounts) -> Void = { _, _ in }
+
+        package init(
+            identity: TLSIdentity,
+            clients: GatewayClients,
+            identities: [GatewayIdentity],
+            routes: [Route]
+        ) {
+            self.doors = [Door(identity: identity, clients: clients)]
+            self.identities = identities
+            self.routes = routes
+        }
+
+        /// The first door's members, because most gateways have one door.
+        package var host: String {
+            get { self.doors[0].host }
+            set { self.doors[0].host = newValue }
+        }
+        package var port: Int {
+            get { self.doors[0].port }
+            set { self.doors[0].port = newValue }
+        }
+        package var feedbackPort: Int? {
+            get { self.doors[0].feedbackPort }
+            set { self.doors[0].feedbackPort = newValue }
+        }
+        package var passed: PassedSocket? {
+            get { self.doors[0].passed }
+            set { self.doors[0].passed = newValue }
+        }
+        package var passedFeedback: PassedSocket? {
+            get { self.doors[0].passedFeedback }
+            set { self.doors[0].passedFeedback = newValue }
+        }
+        package var identity: TLSIdentity {
+            get { self.doors[0].identity }
+            set { self.doors[0].identity = newValue }
+        }
+        package var tlsProfile: TLSProfile {
+            get { self.doors[0].tlsProfile }
+            set { self.doors[0].tlsProfile = newValue }
+        }
+        package var clients: GatewayClients {
+            get { self.doors[0].clients }
+            set { self.doors[0].clients = newValue }
+        }
+
+        /// The tables, with a name for each upstream.
+        func tables(upstreams count: Int) -> GatewayTables {
+            let unnamed = (0..<count).map { GatewayTables.Upstream(name: "\($0)") }
+            return GatewayTables(
+                upstreams: self.upstreams.isEmpty ? unnamed : self.upstreams,
+                identities: self.identities,
+                routes: self.routes
+            )
+        }
+    }
+}

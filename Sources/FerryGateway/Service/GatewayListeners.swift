@@ -1,0 +1,208 @@
+internal import FerryCore
+internal import FerryOpenSSL
+internal import FerryServer
+internal import NIOCore
+
+/// The reason why an address cannot be listened on.
+package struct ListenFault: Error {
+    package let host: String
+    package let port: Int
+    package let cause: any Error
+}
+
+/// The sockets on which a gateway listens. A reload prepares a switch, which may fail, and then carries it out whole.
+///
+/// ```
+///   prepare: bind the new sockets, make the TLS contexts ──▶ commit: accept on them, close those that are left
+///                        └──────────── a failure ──────────▶ abandon
+/// ```
+final class GatewayListeners: Sendable {
+    struct Opened: Sendable {
+        let address: ListenGroup.Address
+        let listener: Listener
+        let doors: OpenDoors
+
+        /// Host and port for people.
+        var name: String {
+            let host = self.listener.host
+            return host.contains(":") ? "[\(host)]:\(self.listener.port)" : "\(host):\(self.listener.port)"
+        }
+    }
+
+    /// A switch that can no longer fail.
+    struct Switch: Sendable {
+        fileprivate var kept: [(opened: Opened, tls: TLSContext, doors: [Gateway.Door])] = []
+        fileprivate var added: [(opened: Opened, doors: [Gateway.Door])] = []
+        fileprivate var left: [Opened] = []
+        fileprivate var limits: [ListenGroup.Service: Int] = [:]
+
+        /// The addresses that come and go.
+        var names: GatewayChange.Names {
+            var names = GatewayChange.Names()
+            names.added = self.added.map { $0.opened.name }
+            names.removed = self.left.map(\.name)
+            return names
+        }
+    }
+
+    private let driver: GatewayDriver
+    private let opened = Locked<[Opened]>([])
+
+    init(_ driver: GatewayDriver) { self.driver = driver }
+
+    var all: [Opened] { self.opened.withLock { $0 } }
+
+    func first(_ service: ListenGroup.Service) -> Listener? {
+        self.all.first { $0.address.service == service }?.listener
+    }
+
+    /// Binds what is new, and makes all TLS contexts. Nothing is accepted on a new socket before ``commit(_:)``.
+    ///
+    /// - Parameters:
+    ///   - upstreams: the number of upstreams, which need descriptors, too.
+    ///   - succession: how to wait for a process that ends; nil: an address that is taken is an error at once.
+    /// - Throws: `TLSError` or ``ListenFault``. Nothing has changed then.
+    func prepare(_ doors: [Gateway.Door], upstreams: Int, _ succession: Succession?) async throws -> Switch {
+        let groups = ListenGroup.groups(of: doors)
+        let present = self.all
+        var next = Switch()
+        next.left = present.filter { opened in !groups.contains { $0.address == opened.address } }
+        next.limits = Self.limits(groups, upstreams: upstreams)
+        do {
+            for group in groups {
+                let doors = group.doors.map { doors[$0] }
+                let tls = try Self.context(doors)
+                if let opened = present.first(where: { $0.address == group.address }) {
+                    next.kept.append((opened, tls, doors))
+                } else {
+                    let limit = next.limits[group.address.service] ?? 1
+                    let opened = try await self.bind(group.address, doors[0], tls, limit: limit, succession)
+                    next.added.append((opened, doors))
+                }
+            }
+        } catch {
+            await self.abandon(next)
+            throw error
+        }
+        return next
+    }
+
+    /// Carries out a switch. Call it on the event loop.
+    func commit(_ next: Switch) {
+        for (opened, tls, doors) in next.kept {
+            opened.listener.use(tls)
+            opened.doors.open(doors)
+            opened.listener.limit(to: next.limits[opened.address.service] ?? 1)
+        }
+        for opened in next.left {
+            opened.doors.close()
+            opened.listener.close()
+        }
+        for (opened, doors) in next.added {
+            opened.doors.open(doors)
+            opened.listener.begin()
+        }
+        self.opened.withLock { present in
+            present.removeAll { opened in next.left.contains { $0.address == opened.address } }
+            present += next.added.map(\.opened)
+        }
+    }
+
+    /// Closes the sockets of a switch that is not carried out.
+    func abandon(_ next: Switch) async {
+        for (opened, _) in next.added { await opened.listener.stop(within: .seconds(1)) }
+    }
+
+    /// Stops accepting.
+    func close() { for opened in self.all { opened.listener.close() } }
+
+    /// Closes all connections.
+    func stop() async { for opened in self.all { await opened.listener.stop(within: .seconds(1)) } }
+
+    // MARK: One socket
+
+    private static func limits(_ groups: [ListenGroup], upstreams: Int) -> [ListenGroup.Service: Int] {
+        let feedback = groups.count { $0.address.service == .feedback }
+        let room = GatewayRoom(upstreams: upstreams, hasFeedback: feedback > 0)
+        let limit = ServerLimits().connections
+        return [
+            .binary: max(1, min(limit, room.clients / max(groups.count - feedback, 1))),
+            .feedback: max(1, min(limit, room.readers / max(feedback, 1))),
+        ]
+    }
+
+    /// The context of the first door, with those of the others by their names.
+    private static func context(_ doors: [Gateway.Door]) throws -> TLSContext {
+        var first = Self.server(doors[0])
+        for door in doors.dropFirst() {
+            let context = try TLSContext(server: Self.server(door))
+            for name in door.serverNames { first.named[name.lowercased()] = context }
+        }
+        return try TLSContext(server: first)
+    }
+
+    private static func server(_ door: Gateway.Door) -> TLSContext.Server {
+        TLSContext.Server(
+            identity: door.identity,
+            profile: door.tlsProfile,
+            maximum: .tls12,
+            clientCertificates: door.clients.certificates
+        )
+    }
+
+    private func bind(
+        _ address: ListenGroup.Address,
+        _ door: Gateway.Door,
+        _ tls: TLSContext,
+        limit: Int,
+        _ succession: Succession?
+    ) async throws -> Opened {
+        let (driver, eventLoop, doors) = (self.driver, self.driver.eventLoop, OpenDoors())
+        let strangers = Strangers(on: eventLoop)
+        var listening = Listener.Configuration()
+        listening.isPaused = true
+        listening.tls = tls
+        listening.limits.connections = limit
+        listening.onWait = { strangers.placeIsWanted($0) }
+        listening.host = door.host
+        let isFeedback: Bool
+        switch address.service {
+        case .binary:
+            isFeedback = false
+            listening.port = door.port
+            listening.passed = door.passed
+        case .feedback:
+            isFeedback = true
+            listening.port = door.feedbackPort ?? 0
+            listening.passed = door.passedFeedback
+        }
+        let listener = try await Self.bind(listening, succession, on: eventLoop) { connection in
+            connection.tls.map { tls -> any ChannelHandler in
+                isFeedback
+                    ? GatewayFeedbackHandler(driver: driver, doors: doors, strangers: strangers, tls: tls)
+                    : GatewayHandler(driver: driver, doors: doors, strangers: strangers, tls: tls)
+            }
+        }
+        return Opened(address: address, listener: listener, doors: doors)
+    }
+
+    /// Binds an address as soon as no other process has it.
+    private static func bind(
+        _ configuration: Listener.Configuration,
+        _ succession: Succession?,
+        on eventLoop: any EventLoop,
+        accept: @escaping @Sendable (AcceptedConnection) throws -> (any ChannelHandler)?
+    ) async throws -> Listener {
+        do {
+            guard let succession, configuration.passed == nil else {
+                return try await Listener.bind(configuration, on: eventLoop, accept: accept)
+            }
+            let address = Succession.Thing.address(host: configuration.host, port: configuration.port)
+            return try await succession.take(address, isTaken: Listener.isTaken) {
+                try await Listener.bind(configuration, on: eventLoop, accept: accept)
+            }
+        } catch {
+            throw ListenFault(host: configuration.host, port: configuration.port, cause: error)
+        }
+    }
+}
