@@ -4,6 +4,8 @@ internal import NIOHTTP1
 
 /// Asks the admin service of another process. Any thread.
 package struct AdminClient: Sendable {
+    /// How long the answer to a command may take. A reload reads files, and binds addresses.
+    private static let commandLimit: Duration = .seconds(60)
     /// How long an answer may take.
     private static let limit: Duration = .seconds(10)
     /// The longest answer: the status of ten thousand clients has less.
@@ -53,5 +55,13 @@ package struct AdminClient: Sendable {
         request.bodyLimit = Self.longest
         if let token { request.headers.add(name: "Authorization", value: "Bearer \(token)") }
         return try await self.client.send(request, within: Self.limit)
+    }
+
+    /// Returns the answer to `POST`, which only the socket takes.
+    package func post(_ path: String) async throws(HTTPClientError) -> HTTPClientResponse {
+        let url = (try? self.url.with(target: path)) ?? self.url
+        var request = HTTPClientRequest(.POST, url)
+        request.bodyLimit = Self.longest
+        return try await self.client.send(request, within: Self.commandLimit)
     }
 }

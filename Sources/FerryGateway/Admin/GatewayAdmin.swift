@@ -11,9 +11,11 @@ package final class GatewayAdmin: Sendable {
     /// What the process knows and the gateway does not.
     package struct Surroundings: Sendable {
         package var ferry: String
-        /// The upstreams' names and addresses, in the order of the gateway's.
+        /// The upstreams' names and addresses, by their numbers.
         package var upstreams: [(name: String, address: String)]
         package var watches: [UpstreamWatch]
+        /// The numbers of the upstreams that the configuration no longer names.
+        package var removed: Set<Int> = []
         /// The last failure of an upstream with its cure, by its number.
         package var lastError: @Sendable (_ upstream: Int) -> AlarmLine?
         package var certificates: @Sendable () -> [CertificateEnd]
@@ -22,6 +24,8 @@ package final class GatewayAdmin: Sendable {
         package var droppedLogs: @Sendable () -> Int
         /// The path of the store; nil: there is none.
         package var storePath: String?
+        /// Reads the configuration again, and returns the result as JSON; nil if this gateway cannot.
+        package var reload: (@Sendable () async -> ReloadAnswer)?
 
         package init(
             ferry: String,
@@ -46,10 +50,19 @@ package final class GatewayAdmin: Sendable {
         let history = Locked(RateHistory(now: GatewayAdmin.uptime))
     }
 
+    /// The surroundings of now. A reload changes them.
+    private final class Present: Sendable {
+        let around: Locked<Surroundings>
+
+        init(_ around: Surroundings) { self.around = Locked(around) }
+
+        var value: Surroundings { self.around.withLock { $0 } }
+    }
+
     private struct Snapshot: Sendable {
         var figures: GatewayFigures
         var loop: LoopFigures
-        var upstreams: [UpstreamWatch.Figures]
+        var upstreams: [GatewayMetrics.Upstream]
         var status: GatewayStatus
         let answers = SharedAnswers()
     }
@@ -60,19 +73,23 @@ package final class GatewayAdmin: Sendable {
     private static let tick: Duration = .seconds(5)
 
     let gateway: Gateway
-    private let around: Surroundings
+    private let present: Present
     private let page = GatewayPage()
     private let snapshot: SharedValue<Snapshot?>
 
     package init(_ gateway: Gateway, _ around: Surroundings) {
         self.gateway = gateway
-        self.around = around
+        let present = Present(around)
+        self.present = present
         let (startedAt, rates) = (Int(Date().timeIntervalSince1970), Rates())
         self.snapshot = SharedValue {
             guard let figures = try? await gateway.figures else { return nil }
-            return GatewayAdmin.snapshot(figures.gateway, figures.loop, around, rates, startedAt)
+            return GatewayAdmin.snapshot(figures.gateway, figures.loop, present.value, rates, startedAt)
         }
     }
+
+    /// Takes the surroundings after a reload. Each upstream keeps its number.
+    package func surround(_ around: Surroundings) { self.present.around.withLock { $0 = around } }
 
     /// Notes the rates until the task is cancelled. Without it, the picture of the last hour would have gaps while nobody
     /// asks.
@@ -85,6 +102,11 @@ package final class GatewayAdmin: Sendable {
 
     /// Answers a request that was let in.
     package func answer(_ request: AdminRequest) async -> AdminAnswer {
+        // Only the socket lets such a request in.
+        if request.method == "POST", request.path == "/reload", request.isLocal {
+            guard let reload = self.present.value.reload else { return .notFound }
+            return await reload().adminAnswer
+        }
         if Self.letterPaths.contains(request.path) { return await self.answerLetters(request) }
         guard request.method == "GET" || request.method == "HEAD" else { return .notFound }
         // It says that the process answers, and nothing of its work: a restart would not help against anything else.
@@ -115,8 +137,8 @@ package final class GatewayAdmin: Sendable {
             snapshot.loop,
             snapshot.status,
             upstreams: snapshot.upstreams,
-            droppedLogs: self.around.droppedLogs(),
-            storeBytes: self.around.storePath.map(StoreSize.bytes)
+            droppedLogs: self.present.value.droppedLogs(),
+            storeBytes: self.present.value.storePath.map(StoreSize.bytes)
         )
         return AdminAnswer(contentType: MetricsText.contentType, body: metrics.text.bytes)
     }
@@ -144,7 +166,12 @@ package final class GatewayAdmin: Sendable {
             history.note(totals, now: now)
             return (history.steps, history.rate(now: now))
         }
+        // A reload may have added an upstream that the surroundings do not have yet.
+        let numbers = figures.upstreams.indices.filter { around.upstreams.indices.contains($0) }
         let watched = around.watches.map(\.figures)
+        let upstreams = numbers.map { Self.upstream($0, figures.upstreams[$0], watched[$0], around) }
+        // A removed upstream is shown until its last notification has gone.
+        let shown = numbers.filter { !around.removed.contains($0) || figures.upstreams[$0].held > 0 }
         var refusals: [String: Int] = [:]
         for upstream in figures.upstreams {
             for (reason, count) in upstream.answers.refusals { refusals[reason.rawValue, default: 0] += count }
@@ -163,15 +190,23 @@ package final class GatewayAdmin: Sendable {
             rate: rate,
             history: steps,
             refusals: refusals,
-            clients: figures.clients.map { Self.client($0, around) },
-            upstreams: figures.upstreams.indices.map { Self.upstream($0, figures.upstreams[$0], watched[$0], around) },
+            clients: figures.clients.filter(\.isShown).map { Self.client($0, around) },
+            upstreams: shown.map { upstreams[$0] },
             store: Self.store(figures.store),
             certificates: around.certificates(),
             alarms: around.alarms(),
             changedFiles: around.changedFiles()
         )
         status.judge()
-        return Snapshot(figures: figures, loop: loop, upstreams: watched, status: status)
+        let measured = numbers.map { number in
+            let usable = upstreams[number].isUsable && upstreams[number].shutTopics.isEmpty
+            return GatewayMetrics.Upstream(
+                name: around.upstreams[number].name,
+                isUsable: around.removed.contains(number) ? nil : usable,
+                watched: watched[number]
+            )
+        }
+        return Snapshot(figures: figures, loop: loop, upstreams: measured, status: status)
     }
 
     private static func store(_ store: GatewayFigures.Store?) -> GatewayStatus.Store {
@@ -186,7 +221,7 @@ package final class GatewayAdmin: Sendable {
     private static func client(_ client: GatewayFigures.Client, _ around: Surroundings) -> GatewayStatus.Client {
         GatewayStatus.Client(
             name: client.name,
-            upstream: around.upstreams[client.upstream].name,
+            upstream: around.upstreams.indices.contains(client.upstream) ? around.upstreams[client.upstream].name : "",
             connections: client.connections,
             heardAt: client.heardAt.map(Int.init),
             counts: client.counts,
@@ -231,4 +266,9 @@ package final class GatewayAdmin: Sendable {
             lastError: around.lastError(index)
         )
     }
+}
+
+extension GatewayFigures.Client {
+    /// Whether the client is shown to people: a client that a reload removed only until its last notification has gone.
+    fileprivate var isShown: Bool { self.isConfigured || self.connections > 0 || self.counts.unanswered > 0 }
 }

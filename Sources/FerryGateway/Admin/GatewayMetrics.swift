@@ -10,25 +10,33 @@ package struct GatewayMetrics {
     package static let clientLimit = 200
     private static let otherClients = "other"
 
+    /// An upstream, as far as the figures do not have it.
+    package struct Upstream: Sendable {
+        package var name: String
+        /// Nil: the configuration no longer names it.
+        package var isUsable: Bool?
+        package var watched: UpstreamWatch.Figures
+    }
+
     fileprivate typealias Labels = [(name: String, value: String)]
 
     private let figures: GatewayFigures
     private let loop: LoopFigures
     private let status: GatewayStatus
-    private let upstreams: [UpstreamWatch.Figures]
+    private let upstreams: [Upstream]
     private let droppedLogs: Int
     private let storeBytes: Int?
 
     /// - Parameters:
     ///   - figures: of the same moment as `status`.
-    ///   - upstreams: in the order of the figures.
+    ///   - upstreams: by their numbers.
     ///   - droppedLogs: the lines that the log had no room for.
     ///   - storeBytes: the size of the store on disk; nil: there is none.
     package init(
         _ figures: GatewayFigures,
         _ loop: LoopFigures,
         _ status: GatewayStatus,
-        upstreams: [UpstreamWatch.Figures],
+        upstreams: [Upstream],
         droppedLogs: Int,
         storeBytes: Int?
     ) {
@@ -179,7 +187,7 @@ package struct GatewayMetrics {
     }
 
     private func name(of upstream: Int) -> String {
-        self.status.upstreams.indices.contains(upstream) ? self.status.upstreams[upstream].name : "\(upstream)"
+        self.upstreams.indices.contains(upstream) ? self.upstreams[upstream].name : "\(upstream)"
     }
 
     // MARK: Connections and times
@@ -224,7 +232,7 @@ package struct GatewayMetrics {
     // MARK: Upstreams
 
     private func addUpstreams(_ text: inout MetricsText) {
-        let named = self.upstreams.enumerated().map { (self.name(of: $0), $1) }
+        let named = self.upstreams.map { ($0.name, $0.watched) }
         func add(_ kind: MetricsText.Kind, _ name: String, _ help: String, _ value: (UpstreamWatch.Figures) -> Int) {
             text.add(
                 kind,
@@ -237,8 +245,8 @@ package struct GatewayMetrics {
             .gauge,
             "ferry_gateway_upstream_usable",
             "0 while an upstream cannot be reached, refuses the credentials or is in an outage.",
-            self.status.upstreams.map {
-                .init($0.isUsable && $0.shutTopics.isEmpty ? 1 : 0, [("upstream", $0.name)])
+            self.upstreams.compactMap { upstream in
+                upstream.isUsable.map { .init($0 ? 1 : 0, [("upstream", upstream.name)]) }
             }
         )
         text.add(
@@ -265,7 +273,7 @@ package struct GatewayMetrics {
             .gauge,
             "ferry_gateway_upstream_held_notifications",
             "Notifications that wait because their topic or its key is refused.",
-            zip(self.status.upstreams, self.figures.upstreams).map { .init($1.held, [("upstream", $0.name)]) }
+            zip(self.upstreams, self.figures.upstreams).map { .init($1.held, [("upstream", $0.name)]) }
         )
         text.add(
             .counter,

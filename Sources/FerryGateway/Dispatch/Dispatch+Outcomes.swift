@@ -276,7 +276,7 @@ extension Dispatch {
             job,
             self.jobs.apnsID(of: id),
             client: self.identities[job.scope.identity].name,
-            topic: self.routes.topicName(of: self.flows[self.flow(of: job)].route),
+            topic: self.routes.topicName(of: self.flows[job.flow].route),
             reason: reason,
             mayHaveArrived: mayHaveArrived,
             now: now
