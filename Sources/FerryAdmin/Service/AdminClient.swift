@@ -4,10 +4,10 @@ internal import NIOHTTP1
 
 /// Asks the admin service of another process. Any thread.
 package struct AdminClient: Sendable {
-    /// How long the answer to a command may take. A reload reads files, and binds addresses.
-    private static let commandLimit: Duration = .seconds(60)
     /// How long an answer may take.
     private static let limit: Duration = .seconds(10)
+    /// The same for a command. A reload reads files, and binds addresses.
+    private static let commandLimit: Duration = .seconds(60)
     /// The longest answer: the status of ten thousand clients has less.
     private static let longest = 32 << 20
 
@@ -36,32 +36,25 @@ package struct AdminClient: Sendable {
 
     /// Returns the answer to `GET`.
     package func get(_ path: String) async throws(HTTPClientError) -> HTTPClientResponse {
-        try await self.send(.GET, path, [])
+        try await self.send(.GET, path, [], within: Self.limit)
     }
 
-    /// Returns the answer to `POST`, which is sent once.
-    package func post(_ path: String, _ body: [UInt8]) async throws(HTTPClientError) -> HTTPClientResponse {
-        try await self.send(.POST, path, body)
+    /// Returns the answer to `POST`, which is sent once. Only the socket takes it.
+    package func post(_ path: String, _ body: [UInt8] = []) async throws(HTTPClientError) -> HTTPClientResponse {
+        try await self.send(.POST, path, body, within: Self.commandLimit)
     }
 
     private func send(
         _ method: HTTPMethod,
         _ path: String,
-        _ body: [UInt8]
+        _ body: [UInt8],
+        within limit: Duration
     ) async throws(HTTPClientError) -> HTTPClientResponse {
         // Our own paths have no characters that must be encoded.
         let url = (try? self.url.with(target: path)) ?? self.url
         var request = HTTPClientRequest(method, url, body: body)
         request.bodyLimit = Self.longest
         if let token { request.headers.add(name: "Authorization", value: "Bearer \(token)") }
-        return try await self.client.send(request, within: Self.limit)
-    }
-
-    /// Returns the answer to `POST`, which only the socket takes.
-    package func post(_ path: String) async throws(HTTPClientError) -> HTTPClientResponse {
-        let url = (try? self.url.with(target: path)) ?? self.url
-        var request = HTTPClientRequest(.POST, url)
-        request.bodyLimit = Self.longest
-        return try await self.client.send(request, within: Self.commandLimit)
+        return try await self.client.send(request, within: limit)
     }
 }

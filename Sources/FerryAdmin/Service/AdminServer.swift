@@ -59,17 +59,59 @@ package final class AdminServer: Sendable {
         func add(_ difference: Int) { self.state.withLock { $0 += difference } }
     }
 
-    private let group: MultiThreadedEventLoopGroup
-    private let servers: [HTTPServer]
-    private let running: Running
-    /// The bound port; nil: there is none.
-    package let port: Int?
+    /// The server of a port with its rule, which a reload may change.
+    fileprivate final class Open: Sendable {
+        let port: Port
+        let server: HTTPServer
+        let access: Access
 
-    private init(_ group: MultiThreadedEventLoopGroup, _ servers: [HTTPServer], _ running: Running, port: Int?) {
+        init(_ port: Port, _ server: HTTPServer, _ access: Access) {
+            self.port = port
+            self.server = server
+            self.access = access
+        }
+    }
+
+    fileprivate final class Access: Sendable {
+        let rule: Locked<AdminAccess>
+
+        init(_ rule: AdminAccess) { self.rule = Locked(rule) }
+    }
+
+    /// A change of the port that can no longer fail.
+    package struct PortSwitch: Sendable {
+        fileprivate enum Change: Sendable {
+            /// The address stays, with another token or certificate.
+            case keep(Port)
+            /// Another address, or none.
+            case replace(Open?)
+        }
+
+        fileprivate let change: Change
+    }
+
+    private let group: MultiThreadedEventLoopGroup
+    /// The server of the socket in the file system.
+    private let local: HTTPServer?
+    private let open: Locked<Open?>
+    private let running: Running
+    /// Counts the answers that it makes.
+    private let answer: @Sendable (AdminRequest) async -> AdminAnswer
+    /// The bound port; nil: there is none.
+    package var port: Int? { self.open.withLock { $0?.server.port } }
+
+    private init(
+        _ group: MultiThreadedEventLoopGroup,
+        _ local: HTTPServer?,
+        _ open: Open?,
+        _ running: Running,
+        _ answer: @escaping @Sendable (AdminRequest) async -> AdminAnswer
+    ) {
         self.group = group
-        self.servers = servers
+        self.local = local
+        self.open = Locked(open)
         self.running = running
-        self.port = port
+        self.answer = answer
     }
 
     /// Begins to answer.
@@ -87,32 +129,30 @@ package final class AdminServer: Sendable {
             defer { running.add(-1) }
             return await answer(request)
         }
-        var servers: [HTTPServer] = []
-        var port: Int?
+        var local: HTTPServer?
+        var open: Open?
         do {
             if let path = configuration.socketPath {
                 var listening = Listener.Configuration()
                 listening.socketPath = path
-                let access = AdminAccess(names: [], token: nil)
-                servers.append(try await Self.serve(listening, .socket, access, on: group, counted))
+                let access = Access(AdminAccess(names: [], token: nil))
+                local = try await Self.serve(listening, .socket, access, on: group, counted)
             }
-            if let own = configuration.port {
-                var listening = Listener.Configuration()
-                (listening.host, listening.port, listening.tls) = (own.host, own.number, own.tls)
-                let access = AdminAccess(names: Self.names.union([own.host]), token: own.token)
-                let server = try await Self.serve(listening, .port, access, on: group, counted)
-                port = server.port
-                servers.append(server)
-            }
+            if let port = configuration.port { open = try await Self.serve(port, on: group, counted) }
         } catch {
-            for server in servers { await server.stop(within: .seconds(1)) }
+            await local?.stop(within: .seconds(1))
             try? await group.shutdownGracefully()
             throw error
         }
-        return AdminServer(group, servers, running, port: port)
+        return AdminServer(group, local, open, running, counted)
     }
 
-    /// The name of this machine, under which others on its network scrape it.
+    /// The rule of a port. Others on its network scrape this machine under its name.
+    private static func rule(of port: Port) -> AdminAccess {
+        AdminAccess(names: self.names.union([port.host]), token: port.token)
+    }
+
+    /// The name of this machine.
     private static var names: Set<String> {
         var name = [CChar](repeating: 0, count: 256)
         guard gethostname(&name, name.count - 1) == 0 else { return [] }
@@ -120,9 +160,20 @@ package final class AdminServer: Sendable {
     }
 
     private static func serve(
+        _ port: Port,
+        on group: any EventLoopGroup,
+        _ answer: @escaping @Sendable (AdminRequest) async -> AdminAnswer
+    ) async throws -> Open {
+        var listening = Listener.Configuration()
+        (listening.host, listening.port, listening.tls) = (port.host, port.number, port.tls)
+        let access = Access(Self.rule(of: port))
+        return Open(port, try await Self.serve(listening, .port, access, on: group, answer), access)
+    }
+
+    private static func serve(
         _ listening: Listener.Configuration,
         _ way: AdminAccess.Way,
-        _ access: AdminAccess,
+        _ access: Access,
         on group: any EventLoopGroup,
         _ answer: @escaping @Sendable (AdminRequest) async -> AdminAnswer
     ) async throws -> HTTPServer {
@@ -130,7 +181,7 @@ package final class AdminServer: Sendable {
         listening.limits.connections = Self.connectionLimit
         return try await HTTPServer.start(listening, limits: .init(body: Self.bodyLimit), on: group) { request, _ in
             do throws(AdminAccess.Refusal) {
-                try access.admit(way, request.method, request.headers)
+                try access.rule.withLock { $0 }.admit(way, request.method, request.headers)
             } catch {
                 return AdminAnswer(refusal: error).serverAnswer
             }
@@ -138,12 +189,49 @@ package final class AdminServer: Sendable {
         }
     }
 
+    // MARK: Another port
+
+    /// Prepares a change of the port. Nothing has changed before ``commit(_:)``.
+    ///
+    /// - Throws: a socket error when the address cannot be bound.
+    package func prepare(_ port: Port?) async throws -> PortSwitch {
+        guard let port else { return PortSwitch(change: .replace(nil)) }
+        if let open = self.open.withLock({ $0 }), open.port.host == port.host, open.port.number == port.number,
+            (open.port.tls == nil) == (port.tls == nil)
+        {
+            return PortSwitch(change: .keep(port))
+        }
+        return PortSwitch(change: .replace(try await Self.serve(port, on: self.group, self.answer)))
+    }
+
+    /// Carries out a change of the port.
+    package func commit(_ change: PortSwitch) async {
+        switch change.change {
+        case .keep(let port):
+            guard let open = self.open.withLock({ $0 }) else { return }
+            open.access.rule.withLock { $0 = Self.rule(of: port) }
+            if let tls = port.tls { open.server.use(tls) }
+        case .replace(let next):
+            let old = self.open.withLock { open in
+                defer { open = next }
+                return open
+            }
+            await old?.server.stop(within: .seconds(1))
+        }
+    }
+
+    /// Gives up a change of the port.
+    package func abandon(_ change: PortSwitch) async {
+        if case .replace(let open?) = change.change { await open.server.stop(within: .seconds(1)) }
+    }
+
     /// Closes the sockets and all connections.
     ///
     /// An answer that is still being made is handed to the event loop later, and that must exist then. If one takes too
     /// long, the event loop stays.
     package func stop() async {
-        for server in self.servers { await server.stop(within: .seconds(1)) }
+        await self.local?.stop(within: .seconds(1))
+        await self.open.withLock { $0 }?.server.stop(within: .seconds(1))
         let end = ContinuousClock.now + Self.answerLimit
         while self.running.count > 0, ContinuousClock.now < end { try? await Task.sleep(for: .milliseconds(20)) }
         guard self.running.count == 0 else { return }

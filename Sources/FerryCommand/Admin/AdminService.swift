@@ -60,6 +60,21 @@ struct AdminService {
         }
     }
 
+    /// Prepares another port; see ``AdminServer/prepare(_:)``.
+    ///
+    /// - Throws: ``CommandFailure`` when it cannot be had. Nothing has changed then.
+    func prepare(_ plan: AdminPlan) async throws(CommandFailure) -> AdminServer.PortSwitch {
+        do {
+            return try await self.server.prepare(plan.port)
+        } catch {
+            throw Self.failure(nil, plan.port, Sentence.of(error))
+        }
+    }
+
+    func commit(_ port: AdminServer.PortSwitch) async { await self.server.commit(port) }
+
+    func abandon(_ port: AdminServer.PortSwitch) async { await self.server.abandon(port) }
+
     private static func failure(_ path: String?, _ port: AdminServer.Port?, _ reason: String) -> CommandFailure {
         // What was given as the path may be a secret.
         let socket = path.map { FileName($0).words(option: "the admin socket") }

@@ -1,17 +1,16 @@
-internal import Ferry
 internal import FerryAdmin
 internal import FerryCore
 internal import FerryGateway
-internal import FerryOpenSSL
 internal import FerryPlatform
 internal import FerryTerminal
 
 /// The admin service of the gateway of this process.
-enum GatewayAdminService {
+struct GatewayAdminService {
     /// What the messages of the process leave for operators. Any thread.
     final class Notes: Sendable {
         let alarms = RecentAlarms()
         private let errors = Locked<[String: AlarmLine]>([:])
+        private let reload = Locked<AlarmLine?>(nil)
 
         /// Notes a message, and writes it.
         @Sendable func write(_ message: LogMessage) {
@@ -25,8 +24,22 @@ enum GatewayAdminService {
             MessageWriter.shared.write(message)
         }
 
+        /// Notes why the last reload was refused; nil: it was taken.
+        func refusedReload(_ sentence: String?) {
+            let line = sentence.map { AlarmLine(at: Int(Date.now.timeIntervalSince1970), $0) }
+            self.reload.withLock { $0 = line }
+        }
+
+        /// The last reload, if it was refused.
+        var refused: AlarmLine? { self.reload.withLock { $0 } }
+
         func lastError(of upstream: String) -> AlarmLine? { self.errors.withLock { $0[upstream] } }
     }
+
+    private let service: AdminService
+    private let admin: GatewayAdmin
+    /// The bound port; nil: there is none.
+    var port: Int? { self.service.port }
 
     /// Begins to answer; nil if there is no socket and no port.
     ///
@@ -34,32 +47,28 @@ enum GatewayAdminService {
     static func start(
         _ plan: GatewayPlan,
         _ gateway: Gateway,
-        _ upstreams: [GatewayUpstream],
-        _ notes: Notes
-    ) async throws(CommandFailure) -> AdminService? {
-        let admin = GatewayAdmin(gateway, Self.surroundings(plan, upstreams, notes))
-        return try await AdminService.start(plan.admin, tick: { await admin.run() }, answer: { await admin.answer($0) })
+        _ around: GatewayAdmin.Surroundings
+    ) async throws(CommandFailure) -> GatewayAdminService? {
+        let admin = GatewayAdmin(gateway, around)
+        let service = try await AdminService.start(
+            plan.admin,
+            tick: { await admin.run() },
+            answer: { await admin.answer($0) }
+        )
+        return service.map { GatewayAdminService(service: $0, admin: admin) }
     }
 
-    private static func surroundings(
-        _ plan: GatewayPlan,
-        _ upstreams: [GatewayUpstream],
-        _ notes: Notes
-    ) -> GatewayAdmin.Surroundings {
-        let names = plan.upstreamNames
-        var around = GatewayAdmin.Surroundings(
-            ferry: Version.current,
-            upstreams: zip(names, plan.upstreams).map { ($0, Endpoint.text($1.host, $1.port)) },
-            watches: upstreams.map(\.watch),
-            storePath: plan.store?.path
-        )
-        around.lastError = { notes.lastError(of: names[$0]) }
-        around.alarms = { notes.alarms.all }
-        around.droppedLogs = { MessageWriter.shared.dropped }
-        let certificates = plan.certificates.map {
-            CertificateEnd(file: $0.file, use: $0.use, endsAt: Int($0.end.timeIntervalSince1970))
-        }
-        around.certificates = { certificates }
-        return around
+    /// Prepares another port; see ``AdminServer/prepare(_:)``.
+    func prepare(_ plan: AdminPlan) async throws(CommandFailure) -> AdminServer.PortSwitch {
+        try await self.service.prepare(plan)
     }
+
+    func commit(_ port: AdminServer.PortSwitch) async { await self.service.commit(port) }
+
+    func abandon(_ port: AdminServer.PortSwitch) async { await self.service.abandon(port) }
+
+    /// Takes the surroundings after a reload.
+    func surround(_ around: GatewayAdmin.Surroundings) { self.admin.surround(around) }
+
+    func stop() async { await self.service.stop() }
 }

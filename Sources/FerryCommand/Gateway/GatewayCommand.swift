@@ -16,7 +16,8 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         abstract: "Takes the binary protocol from an old stack, and delivers over HTTP/2.",
         discussion: """
             Old clients connect as they did to Apple's gateway. Prints the bound ports as one JSON line as soon as it \
-            listens, and runs until SIGINT, SIGTERM or SIGHUP. With a 'store', nothing that was \
+            listens, and runs until SIGINT or SIGTERM. At SIGHUP it reads the configuration again, unless it was started in \
+            a terminal, whose end it shares. With a 'store', nothing that was \
             read is lost when the process is killed. Under systemd, it takes the sockets 'binary' and 'feedback'.
 
             A configuration:
@@ -25,18 +26,22 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
                "clients": [{"name": "shop", "cert": "push.pem", "topics": ["com.example.shop"]}],
                "rejections": "rejections.jsonl", "store": {"path": "gateway.db"}, "admin": {"port": 2199}}
 
-            Other members are 'host', 'clientCA' and 'legacyTLS' in 'listen'; 'to', 'ca', 'sandbox', 'cert', 'key', \
+            Other members are 'host', 'clientCA', 'legacyTLS', 'serverNames' and 'upstream' in 'listen', which may be a \
+            list of such objects; 'to', 'ca', 'sandbox', 'cert', 'key', \
             'proxy', 'proxyUser', 'proxyPasswordFile', 'pingInterval' and 'idleCheck' in an upstream; 'fingerprints', \
-            'userID', 'anyone', 'upstream', 'mode', 'resends' and 'repeatsUnknown' in a client; 'fsync' in 'store'; 'socket', 'host', 'tokenFile', 'cert' and 'key' \
-            in 'admin'; and 'repeatsUnknown'. \
+            'userID', 'anyone', 'upstream', 'mode', 'resends' and 'repeatsUnknown' in a client; 'fsync' in 'store'; \
+            'socket', 'host', 'tokenFile', 'cert' and 'key' in 'admin'; 'repeatsUnknown' and 'logLevel'. \
             Docs/commands/gateway.md says what each means.
 
             Examples:
               ferry gateway --config gateway.json
               ferry gateway --config gateway.json --check --connect
               ferry gateway status --config gateway.json
+              ferry gateway reload --config gateway.json
             """,
-        subcommands: [GatewayStatusCommand.self, GatewayTopCommand.self, GatewayLettersCommand.self]
+        subcommands: [
+            GatewayStatusCommand.self, GatewayTopCommand.self, GatewayLettersCommand.self, GatewayReloadCommand.self,
+        ]
     )
 
     @Option(help: ArgumentHelp("The configuration, a JSON object. Its paths are relative to it.", valueName: "file"))
@@ -56,7 +61,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
     private static let shutdownLimit: Duration = .seconds(30)
 
     /// The longest configuration in bytes.
-    private static let longest = 1 << 20
+    static let longest = 1 << 20
 
     // The listener bounds the connections of clients.
     var socketCount: Int { 64 }
@@ -71,14 +76,14 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             throw CommandFailure.usage("Missing expected argument '--config <file>'")
         }
         guard self.check || !self.connect else { throw CommandFailure.usage("--connect needs --check.") }
-        let plan = try Self.plan(of: config)
+        let tokens = TokenSources()
+        let plan = try Self.plan(of: config, tokens)
+        if let level = plan.logLevel { LogPolicy.current.level = level }
         for key in plan.keys { key.warnIfOpen(holding: "a private key") { MessageWriter.shared.write($0) } }
         plan.sayProxies { MessageWriter.shared.write($0) }
         let notes = GatewayAdminService.Notes()
         let upstreams = try zip(plan.upstreamNames, plan.upstreams).map { name, upstream in
-            var upstream = upstream
-            upstream.logger = UpstreamLog.logger(name, write: notes.write)
-            return try self.upstream(upstream, name)
+            try Self.upstream(upstream, name, write: notes.write)
         }
         if self.check {
             let now = Date.now
@@ -93,14 +98,12 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         }
         let service = try ServiceManager(sockets: ["binary", "feedback"])
         try FileDescriptorLimit.require(sockets: GatewayRoom.needed(upstreams: upstreams.count))
-        let names = plan.gateway.identities.map(\.name)
         let messages = GatewayMessages(
-            clients: names,
-            firstTopics: plan.firstTopics,
-            upstreams: plan.upstreamNames,
+            clients: [],
+            firstTopics: [],
+            upstreams: [],
             list: plan.rejections,
             isStored: plan.store != nil,
-            isLegacy: plan.gateway.tlsProfile == .legacy,
             write: notes.write
         )
         var configuration = plan.gateway
@@ -116,34 +119,52 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
                 MessageWriter.shared.write(.warning(ServerLogEvent.storeWarning, "\($0)", [.reason: .text("\($0)")]))
             }
         }
+        // Events of the start name clients and upstreams, too.
+        messages.take(.init(configuration.tables(upstreams: upstreams.count), isLegacy: plan.isLegacy))
         let gateway = try await self.start(configuration, upstreams)
+        messages.take(.init(gateway.tables, isLegacy: plan.isLegacy))
         messages.sayStart(try await gateway.counts)
-        let trying = UpstreamTrials.start(plan, write: notes.write)
-        let admin: AdminService?
+        var holding = plan
+        holding.gateway = configuration
+        let reloader = GatewayReloader(
+            config,
+            holding,
+            tokens,
+            gateway,
+            upstreams,
+            messages,
+            notes,
+            service,
+            level: self.log.logLevel
+        )
+        let adminPort: Int?
         do {
-            admin = try await GatewayAdminService.start(plan, gateway, upstreams, notes)
+            adminPort = try await reloader.startAdmin()
         } catch {
+            await reloader.close()
             _ = await gateway.shutDown(within: .zero)
             for upstream in upstreams { _ = await upstream.provider.shutDown(within: .zero) }
             throw error
         }
-        let ports = [("binary", gateway.port), ("feedback", gateway.feedbackPort), ("admin", admin?.port)]
-            .compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
-        let watching = CertificateWatch.start(plan.certificates) { MessageWriter.shared.write($0) }
+        let ports = Self.ports(gateway, admin: adminPort, isList: plan.isListenList)
         let line = GatewayProgress.show(gateway)
-        let status = "Takes clients on \(Endpoint.text(gateway.host, gateway.port))."
-        try await service.waitForEnd(status, on: gateway.eventLoop) {
-            try Console.print("{\(ports.joined(separator: ","))}")
+        // A terminal that closes sends SIGHUP, and the gateway of a window ends with it.
+        let isInWindow = Console.isTerminal || Console.isInputTerminal
+        // They are heard until the end is over: meanwhile a reload says that it comes too late.
+        let hangUps = isInWindow ? nil : Signals.eachHangUp { Task { await reloader.reload() } }
+        let status = Self.statusLine(of: gateway)
+        try await service.waitForEnd(status, on: gateway.eventLoop, hangUpEnds: isInWindow) {
+            try Console.print(ports)
         }
-        watching.cancel()
-        trying.cancel()
+        await reloader.close()
         await line?.end()
         messages.sayStop(try await gateway.counts, within: Self.shutdownLimit)
-        await admin?.stop()
+        await reloader.stopAdmin()
         let isKept = await gateway.shutDown(within: Self.shutdownLimit)
         let counts = try await gateway.counts
-        for upstream in upstreams { _ = await upstream.provider.shutDown(within: .seconds(1)) }
+        await gateway.shutDownUpstreams(within: .seconds(1))
         messages.sayEnd(counts, kept: plan.store == nil ? 0 : counts.unanswered)
+        withExtendedLifetime(hangUps) {}
         await MessageWriter.shared.flush(within: .seconds(1))
         guard isKept, counts.unlisted == 0 else { throw ExitStatus.notAllAccepted }
     }
@@ -188,7 +209,34 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         return socket
     }
 
-    private func upstream(_ configuration: HTTP2Configuration, _ name: String) throws -> GatewayUpstream {
+    /// The state that the service manager shows.
+    static func statusLine(of gateway: Gateway) -> String {
+        "Takes clients on \(Endpoint.text(gateway.host, gateway.port))."
+    }
+
+    /// The bound ports as one JSON object. A configuration with a list of listeners also gets a list.
+    private static func ports(_ gateway: Gateway, admin: Int?, isList: Bool) -> String {
+        func members(_ ports: [(String, Int?)]) -> [String] {
+            ports.compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
+        }
+        var parts = members([("binary", gateway.port), ("feedback", gateway.feedbackPort), ("admin", admin)])
+        if isList {
+            let listeners = gateway.doorPorts.map { ports in
+                "{\(members([("binary", ports.binary), ("feedback", ports.feedback)]).joined(separator: ","))}"
+            }
+            parts.append("\"listen\":[\(listeners.joined(separator: ","))]")
+        }
+        return "{\(parts.joined(separator: ","))}"
+    }
+
+    /// Makes the upstream with this name.
+    static func upstream(
+        _ configuration: HTTP2Configuration,
+        _ name: String,
+        write: @escaping @Sendable (LogMessage) -> Void
+    ) throws -> GatewayUpstream {
+        var configuration = configuration
+        configuration.logger = UpstreamLog.logger(name, write: write)
         do {
             return try GatewayUpstream.over(
                 http2: configuration,
@@ -200,7 +248,11 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
     }
 
     /// Reads the configuration.
-    static func plan(of config: String) throws -> GatewayPlan {
+    ///
+    /// - Parameter tokens: the sources of provider tokens of a running gateway.
+    static func plan(of config: String, _ tokens: TokenSources = TokenSources()) throws -> GatewayPlan {
+        var files = ReadFiles()
+        files.note(config)
         let bytes: [UInt8]
         do {
             bytes = try FileDescriptor.contents(of: config, limit: self.longest)
@@ -222,8 +274,13 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         } catch {
             throw CommandFailure.usage(error.sentence)
         }
-        let plan = try GatewayPlan(file, directory: URL(filePath: config).deletingLastPathComponent())
+        var plan = try GatewayPlan(
+            file,
+            directory: URL(filePath: config).deletingLastPathComponent(),
+            tokens: tokens
+        )
         try plan.requireOwnFiles(beside: config)
+        plan.files.add(files)
         return plan
     }
 
@@ -232,6 +289,10 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             return try await Gateway.start(configuration, upstreams: upstreams)
         } catch let error as StoreError {
             throw CommandFailure.usage(error.description)
+        } catch let fault as ListenFault {
+            throw CommandFailure.usage(
+                "\(Endpoint.text(fault.host, fault.port)) cannot be listened on: \(Sentence.of(fault.cause))"
+            )
         } catch {
             throw CommandFailure.usage(
                 "\(Endpoint.text(configuration.host, configuration.port)) cannot be listened on: \(Sentence.of(error))"

@@ -1,5 +1,6 @@
 internal import FerryGateway
 internal import FerryOptions
+internal import FerryTerminal
 
 /// The configuration of `ferry gateway`: a JSON object. Paths are relative to its file.
 struct GatewayFile {
@@ -15,6 +16,10 @@ struct GatewayFile {
         var clientCA: String?
         /// Whether clients that know nothing newer than TLS 1.0 are accepted.
         var legacyTLS: Bool?
+        /// The server names (SNI) for which clients get this entry; nil for all others at the address.
+        var serverNames: [String]?
+        /// The name of the upstream of all clients that come through this entry; nil for each client's own.
+        var upstream: String?
 
         private static let port: OptionKind = .count(0...65_535)
 
@@ -27,6 +32,8 @@ struct GatewayFile {
             self.key = object.require("key", try object.take("key", .file)?.text, or: "")
             self.clientCA = try object.take("clientCA", .file)?.text
             self.legacyTLS = try object.take("legacyTLS", .flag)?.isOn
+            self.serverNames = try object.take("serverNames", .texts)?.texts
+            self.upstream = try object.take("upstream", .text)?.text
             try object.endWithoutArchive()
         }
     }
@@ -97,7 +104,10 @@ struct GatewayFile {
         }
     }
 
-    var listen: Listen
+    /// The entries of 'listen'. A file with one may have it without a list.
+    var listen: [Listen]
+    /// Whether 'listen' is a list.
+    var isListenList: Bool
     var upstreams: [String: Upstream]
     var clients: [Client]
     /// The file of the list of rejections and dead letters, one JSON line for each.
@@ -106,25 +116,42 @@ struct GatewayFile {
     var admin: AdminSettings?
     /// Whether a notification that may have arrived is sent once more. The default is true.
     var repeatsUnknown: Bool?
+    /// The lowest level of messages. It counts more than the option of the command line, so that a reload can change it.
+    var logLevel: LogMessage.Level?
 
     /// The remedy for a PKCS#12 archive. Without `-legacy`, OpenSSL 3 does not open those of old keychains.
     static let archiveCure =
         "convert it with 'openssl pkcs12 -in ARCHIVE -nodes -out both.pem' (an old one with -legacy), and name both.pem"
+
+    private static let levels: OptionKind = .choice(LogMessage.Level.allCases.map(\.rawValue))
+
+    /// The place of a member of an entry of 'listen', for messages.
+    func listenMember(_ entry: Int, _ name: String) -> String {
+        self.isListenList ? "listen[\(entry)].\(name)" : "listen.\(name)"
+    }
 
     /// - Throws: ``OptionFault`` that names the first member at fault.
     init(_ text: [UInt8]) throws(OptionFault) {
         var object = try OptionObject(text, of: .gateway)
         // The objects inside are read once all names here are known to exist.
         let none = OptionObject(of: .gateway)
-        let listen = object.require("listen", try object.object("listen"), or: none)
+        if case .list = object.members["listen"] { self.isListenList = true } else { self.isListenList = false }
+        let listen: [OptionObject]
+        if self.isListenList {
+            listen = try object.objects("listen") ?? []
+        } else {
+            listen = [object.require("listen", try object.object("listen"), or: none)]
+        }
         var upstreams = object.require("upstreams", try object.object("upstreams"), or: none)
         let clients = object.require("clients", try object.objects("clients"), or: [])
         self.rejections = try object.take("rejections", .file)?.text
         let store = try object.object("store")
         let admin = try object.object("admin")
         self.repeatsUnknown = try object.take("repeatsUnknown", .flag)?.isOn
+        self.logLevel = try object.take("logLevel", Self.levels).flatMap { .init(rawValue: $0.text) }
         try object.end()
-        self.listen = try Listen(listen)
+        self.listen = []
+        for entry in listen { self.listen.append(try Listen(entry)) }
         self.upstreams = [:]
         for name in upstreams.members.keys.sorted() {
             if let upstream = try upstreams.object(name) { self.upstreams[name] = try Upstream(upstream) }

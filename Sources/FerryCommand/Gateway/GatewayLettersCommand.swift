@@ -39,7 +39,7 @@ struct AdminSocketOptions: ParsableArguments {
     func client(config: String?) throws -> AdminClient {
         if let socket { return try AdminClient(socket: socket) }
         guard let config else { throw CommandFailure.usage("Give --config FILE or --socket PATH.") }
-        guard let path = try GatewayCommand.plan(of: config).admin.socket.path else {
+        guard let path = try GatewayCommand.adminSocket(of: config) else {
             throw CommandFailure.usage("The gateway has no admin socket: give it 'store' or 'admin'.")
         }
         return try AdminClient(socket: path)

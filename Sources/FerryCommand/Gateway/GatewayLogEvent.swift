@@ -8,5 +8,6 @@ enum GatewayLogEvent: String, CaseIterable {
     case badFrame, lengthInCharacters
     case refusedClient, doctor, emptyConnection
     case upstream, proxy
+    case reloaded, reloadRefused
     case recovered, stopping, stopped, kept, lostInAll, listKept, listLost
 }

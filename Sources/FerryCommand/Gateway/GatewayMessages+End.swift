@@ -66,9 +66,9 @@ extension GatewayMessages {
             self.tell(
                 .lostInAll,
                 .warning,
-                "\(count) of \(self.clients[loss.client]) lost\(place): \(self.words(loss.reason))",
+                "\(count) of \(self.client(loss.client)) lost\(place): \(self.words(loss.reason))",
                 self.listMembers([
-                    .client: .text(self.clients[loss.client]), .reason: .text(Self.name(loss.reason)),
+                    .client: .text(self.client(loss.client)), .reason: .text(Self.name(loss.reason)),
                     .count: .number(count),
                 ])
             )

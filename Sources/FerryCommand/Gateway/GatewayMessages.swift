@@ -35,16 +35,29 @@ final class GatewayMessages: Sendable {
         }
     }
 
-    let clients: [String]
-    /// The first topic of each client.
-    let firstTopics: [Topic]
-    let upstreams: [String]
+    /// The names by their numbers. A reload adds some.
+    struct Names: Sendable {
+        var clients: [String]
+        /// The first topic of each client.
+        var firstTopics: [Topic]
+        var upstreams: [String]
+        /// Whether `legacyTLS` is on.
+        var isLegacy: Bool
+    }
+
+    private let names: Locked<Names>
+    var clients: [String] { self.names.withLock { $0.clients } }
+    /// The name of a client. The start may tell of a client that an earlier process left before its name is known here.
+    func client(_ number: Int) -> String {
+        self.names.withLock { $0.clients.indices.contains(number) ? $0.clients[number] : "a removed client" }
+    }
+    var firstTopics: [Topic] { self.names.withLock { $0.firstTopics } }
+    var upstreams: [String] { self.names.withLock { $0.upstreams } }
+    var isLegacy: Bool { self.names.withLock { $0.isLegacy } }
     /// The file with each rejection, if there is one.
     let list: String?
     /// Whether a store keeps what the list does not have.
     let isStored: Bool
-    /// Whether `legacyTLS` is on.
-    let isLegacy: Bool
     private let write: @Sendable (LogMessage) -> Void
     /// The number of dead letters of each cause.
     let losses = Locked<[Loss: Int]>([:])
@@ -68,14 +81,16 @@ final class GatewayMessages: Sendable {
         isLegacy: Bool = false,
         write: @escaping @Sendable (LogMessage) -> Void = { MessageWriter.shared.write($0) }
     ) {
-        self.clients = clients
-        self.firstTopics = firstTopics
-        self.upstreams = upstreams
+        self.names = Locked(
+            Names(clients: clients, firstTopics: firstTopics, upstreams: upstreams, isLegacy: isLegacy)
+        )
         self.list = list
         self.isStored = isStored
-        self.isLegacy = isLegacy
         self.write = write
     }
+
+    /// Takes the names after a reload. Each keeps its number.
+    func take(_ names: Names) { self.names.withLock { $0 = names } }
 
     func say(_ event: GatewayEvent, _ counts: FateCounts) {
         switch event {
@@ -131,8 +146,8 @@ final class GatewayMessages: Sendable {
             self.tell(
                 .lost,
                 .warning,
-                "a notification of \(self.clients[refusal.identity]) is lost: \(self.words(refusal.reason))",
-                [.client: .text(self.clients[refusal.identity]), .reason: .text(Self.name(refusal.reason))]
+                "a notification of \(self.client(refusal.identity)) is lost: \(self.words(refusal.reason))",
+                [.client: .text(self.client(refusal.identity)), .reason: .text(Self.name(refusal.reason))]
             )
         case .uncertain(let item, let again):
             let doubt = Doubt(client: item.identity, again: again)
@@ -140,8 +155,8 @@ final class GatewayMessages: Sendable {
             self.tell(
                 .uncertain,
                 .warning,
-                "a notification of \(self.clients[item.identity]) is uncertain: \(doubt.words)",
-                [.client: .text(self.clients[item.identity]), .topic: .text(item.topic), .again: .flag(again)]
+                "a notification of \(self.client(item.identity)) is uncertain: \(doubt.words)",
+                [.client: .text(self.client(item.identity)), .topic: .text(item.topic), .again: .flag(again)]
             )
         case .storeTrouble(let reason):
             self.alarm(
@@ -186,9 +201,9 @@ final class GatewayMessages: Sendable {
             self.tell(
                 .badFrame,
                 .warning,
-                "\(self.clients[identity]) sent what is no notification: \(words). Its connection ended, as "
+                "\(self.client(identity)) sent what is no notification: \(words). Its connection ended, as "
                     + "with Apple's gateway. It is not named again.",
-                [.client: .text(self.clients[identity]), .reason: .text(words)]
+                [.client: .text(self.client(identity)), .reason: .text(words)]
             )
         case .stranger(let address, let reason):
             let advice = self.advice(reason)
@@ -219,9 +234,9 @@ final class GatewayMessages: Sendable {
             self.tell(
                 .lengthInCharacters,
                 .warning,
-                "\(self.clients[refusal.identity]) gives the length of a payload in characters, and not in bytes. A "
+                "\(self.client(refusal.identity)) gives the length of a payload in characters, and not in bytes. A "
                     + "payload with letters beyond ASCII is refused, and its connection ends: count the bytes of its UTF-8.",
-                [.client: .text(self.clients[refusal.identity])]
+                [.client: .text(self.client(refusal.identity))]
             )
         case .gone, .expired:
             break
@@ -256,5 +271,20 @@ final class GatewayMessages: Sendable {
         var members = members
         members[.file] = self.list.map { LogMessage.Value.text($0) }
         return members
+    }
+}
+
+extension GatewayMessages.Names {
+    init(_ tables: GatewayTables, isLegacy: Bool) {
+        self.init(
+            clients: tables.identities.map(\.label),
+            firstTopics: tables.identities.compactMap { identity in
+                identity.routes.first.map { tables.routes[$0] }.map {
+                    GatewayMessages.Topic(upstream: $0.upstream, name: String(decoding: $0.topic, as: UTF8.self))
+                }
+            },
+            upstreams: tables.upstreams.map(\.name),
+            isLegacy: isLegacy
+        )
     }
 }

@@ -4,14 +4,12 @@ internal import FerryPlatform
 internal import FerryTerminal
 
 extension GatewayPlan {
-    private static let listener = "listen.cert"
-
     /// The certificates that this gateway shows or trusts. Those of its clients do not count, because their dates do not.
     ///
     /// - Parameter output: the path of a name in the configuration.
     static func certificates(
         _ file: GatewayFile,
-        identity: TLSIdentity,
+        identities: [TLSIdentity],
         upstreams: [(name: String, configuration: HTTP2Configuration)],
         admin: TLSIdentity?,
         _ output: (String) -> String
@@ -26,8 +24,11 @@ extension GatewayPlan {
             let chain = bytes.flatMap { try? CertificateChain(certificates: $0, source: name) }
             return entry(use, name, chain?.certificates ?? [])
         }
-        var entries = [entry(Self.listener, file.listen.cert, identity.certificates)]
-        if let name = file.listen.clientCA { entries.append(authorities("listen.clientCA", name)) }
+        var entries: [CertificateEnds.Entry?] = []
+        for (index, (listen, identity)) in zip(file.listen, identities).enumerated() {
+            entries.append(entry(file.listenMember(index, "cert"), listen.cert, identity.certificates))
+            if let name = listen.clientCA { entries.append(authorities(file.listenMember(index, "clientCA"), name)) }
+        }
         for (name, configuration) in upstreams {
             guard let upstream = file.upstreams[name] else { continue }
             if case .certificate(let identity) = configuration.credentials, let cert = upstream.text("cert") {
@@ -41,11 +42,12 @@ extension GatewayPlan {
 
     /// Refuses a listener whose certificate has ended: clients that verify it would all fail.
     func requireValidListener(at now: Date) throws(CommandFailure) {
-        guard let entry = self.certificates.first(where: { $0.use == Self.listener && $0.hasEnded(at: now) }) else {
-            return
+        let entry = self.certificates.first { entry in
+            entry.use.hasPrefix("listen") && entry.use.hasSuffix(".cert") && entry.hasEnded(at: now)
         }
+        guard let entry else { return }
         throw .usage(
-            "\(Self.listener): the certificate in \(entry.file) (\(entry.subject)) expired on "
+            "\(entry.use): the certificate in \(entry.file) (\(entry.subject)) expired on "
                 + "\(entry.end.formatted(.iso8601.year().month().day())): no client that verifies it would connect."
         )
     }

@@ -41,9 +41,11 @@ extension GatewayPlan {
     }
 
     /// Warns of files with passwords that others may read, and says which upstreams have a proxy of the variables.
-    func sayProxies(_ say: (LogMessage) -> Void) {
+    ///
+    /// - Parameter names: the upstreams whose proxy is said; nil for all.
+    func sayProxies(of names: Set<String>? = nil, _ say: (LogMessage) -> Void) {
         for file in self.passwords { file.warnIfOpen(holding: "a password", say: say) }
-        for (name, host, found) in self.foundProxies {
+        for (name, host, found) in self.foundProxies where names?.contains(name) ?? true {
             say(
                 LogMessage(
                     GatewayLogEvent.proxy,

@@ -17,6 +17,10 @@ struct GatewayPlan {
     var rejections: String?
     var store: (path: String, fsync: Bool)?
     var admin: AdminPlan
+    /// Whether 'listen' is a list.
+    var isListenList: Bool
+    /// The lowest level of messages that the file gives.
+    var logLevel: LogMessage.Level?
     /// The files with private keys, each once.
     var keys: [OptionFile] = []
     /// Where the credentials of each upstream are.
@@ -27,67 +31,59 @@ struct GatewayPlan {
     var foundProxies: [(upstream: String, host: String, found: ProxyEnvironment.Found)] = []
     /// The certificates that this gateway shows or trusts.
     var certificates: [CertificateEnds.Entry] = []
+    /// The files that were read, as they were before.
+    var files = ReadFiles()
 
+    /// - Parameter tokens: the sources of provider tokens of this process.
     /// - Throws: ``CommandFailure`` that names the member at fault.
-    init(_ file: GatewayFile, directory: URL, environment: ProxyEnvironment = ProxyEnvironment()) throws {
+    init(
+        _ file: GatewayFile,
+        directory: URL,
+        tokens: TokenSources = TokenSources(),
+        environment: ProxyEnvironment = ProxyEnvironment()
+    ) throws {
         func output(_ name: String) -> String { URL(filePath: name, relativeTo: directory).path }
+        let files = ReadFilesNote()
         func path(_ name: String, _ member: String) throws -> String {
             let path = output(name)
             // It may be the secret itself. The errors of what reads the file know only the whole path.
             let file = FileName(path, givenAs: name)
             guard file.shown != nil else { throw Self.fault(file.sentence("does not exist", option: "'\(member)'")) }
+            files.note(path)
             return path
         }
+        guard !file.listen.isEmpty else { throw Self.fault("'listen' is empty: no client could connect") }
         guard !file.upstreams.isEmpty else { throw Self.fault("'upstreams' is empty: nothing could be delivered") }
         guard !file.clients.isEmpty else { throw Self.fault("'clients' is empty: no client could connect") }
         let upstreamNames = file.upstreams.keys.sorted()
         self.upstreamNames = upstreamNames
         self.upstreams = try upstreamNames.map { name in
             guard let upstream = file.upstreams[name] else { throw Self.fault("'upstreams' has no '\(name)'") }
-            return try Self.named("upstreams.\(name)") { try Self.configuration(upstream, path) }
+            return try Self.named("upstreams.\(name)") { try Self.configuration(upstream, name, tokens, path) }
         }
         self.credentialFiles = upstreamNames.compactMap { name in
             file.upstreams[name].map { CredentialFiles($0, output) }
         }
-        let upstreamKeys = zip(upstreamNames, self.upstreams).map { name, upstream in
-            GatewayUpstream.key(upstream, keyID: file.upstreams[name]?.text("keyId"))
+        let upstreamTables = try zip(upstreamNames, self.upstreams).map { name, configuration in
+            try Self.table(name, configuration, file.upstreams[name], output)
         }
-        var routes: [Route] = []
-        var identities: [GatewayIdentity] = []
-        var signs: [(sign: GatewayClients.Sign, identity: Int)] = []
+        let listenUpstreams = try file.listen.enumerated().map { index, listen -> Int? in
+            guard let name = listen.upstream else { return nil }
+            guard let upstream = upstreamNames.firstIndex(of: name) else {
+                throw Self.fault("\(file.listenMember(index, "upstream")): there is no upstream '\(name)'")
+            }
+            return upstream
+        }
+        var table = ClientTable(upstreamTables, listenUpstreams)
+        var signs: [GatewayClients.Sign] = []
         for (index, client) in file.clients.enumerated() {
             try Self.named("clients[\(index)]") {
-                let upstream = try Self.upstream(of: client, upstreamNames)
-                guard !client.topics.isEmpty else { throw Self.fault("'topics' is empty: name the app's bundle ID") }
-                // The store and the list know a client by its name.
-                guard (1...255).contains(client.name.utf8.count) else {
-                    throw Self.fault("'name' has to have 1 to 255 bytes")
+                let upstream = try table.needsOwn ? Self.upstream(of: client, upstreamNames) : nil
+                if !table.needsOwn, let name = client.upstream, !upstreamNames.contains(name) {
+                    throw Self.fault("there is no upstream '\(name)'")
                 }
-                if let other = identities.firstIndex(where: { $0.name == client.name }) {
-                    throw Self.fault("clients[\(other)] has the same name")
-                }
-                var numbers: [Int] = []
-                for topic in client.topics {
-                    guard !topic.contains("*") else {
-                        throw Self.fault(
-                            "a topic has a '*', which stands for nothing here: name each app's bundle ID as a topic of its own"
-                        )
-                    }
-                    guard PushNotification.faults(topic: topic).isEmpty else {
-                        throw Self.fault(
-                            "the topic '\(topic.printable)' is malformed: an app's bundle ID has no spaces"
-                        )
-                    }
-                    // APNs' answers about a topic with a credential hold for all clients.
-                    let known = routes.firstIndex { $0.upstream == upstream && $0.topic.elementsEqual(topic.utf8) }
-                    if known == nil {
-                        let key = upstreamKeys[upstream]
-                        routes.append(Route(upstream: upstream, topic: Array(topic.utf8), upstreamKey: key))
-                    }
-                    let number = known ?? routes.count - 1
-                    if !numbers.contains(number) { numbers.append(number) }
-                }
-                var identity = GatewayIdentity(name: client.name, routes: numbers)
+                try Self.check(client, index, file)
+                var identity = GatewayIdentity(name: client.name, routes: [])
                 identity.repeatsUnknown = client.repeatsUnknown ?? file.repeatsUnknown ?? true
                 identity.mode = client.mode
                 identity.resends = client.resends
@@ -96,43 +92,38 @@ struct GatewayPlan {
                         "'mode' \"spool\" needs 'store': without one, a kill would lose what the client counts as sent"
                     )
                 }
-                identities.append(identity)
-                let sign = try Self.sign(of: client, hasAuthorities: file.listen.clientCA != nil, path)
+                table.add(identity, client.topics, own: upstream)
+                let hasAuthorities = file.listen.contains { $0.clientCA != nil }
+                let sign = try Self.sign(of: client, hasAuthorities: hasAuthorities, path)
                 if case .fingerprints(let new) = sign {
-                    for (other, index) in signs {
+                    for (index, other) in signs.enumerated() {
                         guard case .fingerprints(let known) = other, !known.isDisjoint(with: new) else { continue }
                         throw Self.fault("clients[\(index)] has the same certificate")
                     }
                 }
-                signs.append((sign, index))
+                signs.append(sign)
             }
         }
-        let listen = file.listen
-        let identity = try Self.named("listen") {
-            // A listener reads it again; here its faults are found by --check, too.
-            if let clientCA = try listen.clientCA.map({ try path($0, "clientCA") }) {
-                _ = try CertificateChain(certificates: OptionFile("'clientCA'", clientCA).bytes(), source: clientCA)
-            }
-            return try TLSIdentity(
-                certificatePath: path(listen.cert, "cert"),
-                privateKeyPath: path(listen.key, "key")
-            )
+        if let name = table.ambiguous {
+            throw Self.fault("'clients': the name '\(name.printable)' is too much like that of a client with an upstream")
         }
-        let clients = GatewayClients(signs, trustRoots: listen.clientCA.map { .file(output($0)) })
+        let doors = try file.listen.enumerated().map { index, listen in
+            try Self.named(file.isListenList ? "listen[\(index)]" : "listen") {
+                try Self.door(listen, signs, table.identities(through: index), output, path)
+            }
+        }
+        try Self.checkAddresses(doors, file)
         var gateway = Gateway.Configuration(
-            identity: identity,
-            clients: clients,
-            identities: identities,
-            routes: routes
+            identity: doors[0].identity,
+            clients: doors[0].clients,
+            identities: table.identities,
+            routes: table.routes
         )
-        gateway.host = listen.host ?? gateway.host
-        gateway.port = listen.port ?? BinaryConfiguration.defaultPort
-        gateway.feedbackPort = listen.feedbackPort
-        if let port = gateway.feedbackPort, port == gateway.port, port != 0 {
-            throw Self.fault("'listen.feedbackPort' is the same as 'listen.port'")
-        }
-        gateway.tlsProfile = listen.legacyTLS == true ? .legacy : .modern
+        gateway.doors = doors
+        gateway.upstreams = upstreamTables
         self.gateway = gateway
+        self.logLevel = file.logLevel
+        self.isListenList = file.isListenList
         self.rejections = file.rejections.map(output)
         self.store = file.store.map { (output($0.path), $0.fsync ?? false) }
         let store = self.store?.path
@@ -143,12 +134,14 @@ struct GatewayPlan {
         }
         self.certificates = Self.certificates(
             file,
-            identity: identity,
+            identities: doors.map(\.identity),
             upstreams: zip(upstreamNames, self.upstreams).map { (name: $0, configuration: $1) },
             admin: self.admin.identity,
             output
         )
-        self.note(key: output(listen.key), "'listen.key'")
+        for (index, listen) in file.listen.enumerated() {
+            self.note(key: output(listen.key), "'\(file.listenMember(index, "key"))'")
+        }
         if let key = file.admin?.key { self.note(key: output(key), "'admin.key'") }
         for name in upstreamNames {
             let upstream = file.upstreams[name]
@@ -162,19 +155,16 @@ struct GatewayPlan {
             guard let upstream = file.upstreams[name] else { continue }
             try Self.named("upstreams.\(name)") { try self.setProxy(upstream, at: index, environment, path) }
         }
-        if clients.takesAnyone, !["127.0.0.1", "::1", "localhost"].contains(gateway.host) {
-            throw Self.fault("a client that may be 'anyone' needs 'listen.host' 127.0.0.1, or the world could send")
-        }
+        self.files = files.files
     }
 
-    /// The first topic of each client.
-    var firstTopics: [GatewayMessages.Topic] {
-        self.gateway.identities.compactMap { identity in
-            identity.routes.first.map { self.gateway.routes[$0] }.map {
-                GatewayMessages.Topic(upstream: $0.upstream, name: String(decoding: $0.topic, as: UTF8.self))
-            }
-        }
+    /// The name and the address of each upstream.
+    var upstreamAddresses: [(name: String, address: String)] {
+        zip(self.upstreamNames, self.upstreams).map { ($0, Endpoint.text($1.host, $1.port)) }
     }
+
+    /// Whether a listener takes clients that know nothing newer than TLS 1.0.
+    var isLegacy: Bool { self.gateway.doors.contains { $0.tlsProfile == .legacy } }
 
     /// Refuses one file for two purposes: the lines of the list in the store, or in the configuration, would destroy it.
     ///
@@ -250,6 +240,8 @@ struct GatewayPlan {
 
     private static func configuration(
         _ upstream: GatewayFile.Upstream,
+        _ name: String,
+        _ tokens: TokenSources,
         _ path: (String, String) throws -> String
     ) throws -> HTTP2Configuration {
         let credentials: HTTP2Configuration.Credentials
@@ -260,9 +252,7 @@ struct GatewayPlan {
             guard let keyID = upstream.text("keyId"), let teamID = upstream.text("teamId") else {
                 throw self.fault("'p8' needs 'keyID' and 'teamID'")
             }
-            credentials = .token(
-                try ProviderTokenSource(key: ES256Key(path: path(p8, "p8")), keyID: keyID, teamID: teamID)
-            )
+            credentials = .token(try tokens.source(of: name, p8: path(p8, "p8"), keyID: keyID, teamID: teamID))
         } else if let cert = upstream.text("cert") {
             let key = upstream.text("key") ?? cert
             credentials = .certificate(

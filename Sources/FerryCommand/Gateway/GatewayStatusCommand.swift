@@ -35,16 +35,3 @@ struct GatewayStatusCommand: AsyncParsableCommand {
         }
     }
 }
-
-extension GatewayCommand {
-    /// The admin socket that the configuration leads to.
-    func adminSocket() throws -> String {
-        guard let config else { throw CommandFailure.usage("Give --config FILE, --socket PATH or --url URL.") }
-        guard let path = try Self.plan(of: config).admin.socket.path else {
-            throw CommandFailure.usage(
-                "The gateway has no admin socket: give it 'store' or 'admin', or name its port with --url."
-            )
-        }
-        return path
-    }
-}

@@ -16,7 +16,13 @@ struct UpstreamLog: LogHandler {
     let isSide: Bool
     let write: @Sendable (LogMessage) -> Void
     var metadata = Logger.Metadata()
-    var logLevel: Logger.Level
+    private var ownLevel: Logger.Level?
+
+    /// The level of the process's messages, which a reload may change.
+    var logLevel: Logger.Level {
+        get { self.ownLevel ?? (LogPolicy.current.level == .debug ? .debug : .warning) }
+        set { self.ownLevel = newValue }
+    }
 
     init(
         upstream: String,
@@ -26,7 +32,6 @@ struct UpstreamLog: LogHandler {
         self.upstream = upstream
         self.isSide = isSide
         self.write = write
-        self.logLevel = LogPolicy.current.level == .debug ? .debug : .warning
     }
 
     /// A logger for the upstream with this name.

@@ -12,23 +12,17 @@ struct UpstreamTrials: Sendable {
 
     private let upstreams: [(name: String, configuration: HTTP2Configuration)]
 
-    init(_ plan: GatewayPlan) {
-        self.upstreams = Array(zip(plan.upstreamNames, plan.upstreams).map { (name: $0, configuration: $1) })
+    /// - Parameter names: the upstreams to try; nil for all.
+    init(_ plan: GatewayPlan, only names: Set<String>? = nil) {
+        self.upstreams = zip(plan.upstreamNames, plan.upstreams).map { (name: $0, configuration: $1) }
+            .filter { names?.contains($0.name) ?? true }
     }
 
     /// Tries all upstreams at the same time, and returns the verdicts in their order.
-    ///
-    /// - Parameter tell: gets each verdict as soon as it is known.
-    func run(
-        _ tell: @escaping @Sendable (_ upstream: String, Verdict) -> Void = { _, _ in }
-    ) async -> [(upstream: String, verdict: Verdict)] {
+    func run() async -> [(upstream: String, verdict: Verdict)] {
         await withTaskGroup(of: (Int, Verdict).self) { group in
             for (index, upstream) in self.upstreams.enumerated() {
-                group.addTask {
-                    let verdict = await Self.verdict(on: upstream.configuration)
-                    tell(upstream.name, verdict)
-                    return (index, verdict)
-                }
+                group.addTask { (index, await Self.verdict(on: upstream.configuration)) }
             }
             var verdicts: [(Int, Verdict)] = []
             for await verdict in group { verdicts.append(verdict) }
@@ -36,22 +30,24 @@ struct UpstreamTrials: Sendable {
         }
     }
 
-    /// Tries all upstreams of a gateway that starts, and warns of each that cannot be used.
-    static func start(_ plan: GatewayPlan, write: @escaping @Sendable (LogMessage) -> Void) -> Task<Void, Never> {
-        let trials = UpstreamTrials(plan)
-        return Task {
-            _ = await trials.run { upstream, verdict in
+    /// Tries the upstreams of a gateway that runs, and warns of each that cannot be used. Returns a task for each name.
+    func start(write: @escaping @Sendable (LogMessage) -> Void) -> [String: Task<Void, Never>] {
+        var tasks: [String: Task<Void, Never>] = [:]
+        for (name, configuration) in self.upstreams {
+            tasks[name] = Task {
+                let verdict = await Self.verdict(on: configuration)
                 // A gateway that ends closes its connections itself.
                 guard case .failed(let reason) = verdict, !Task.isCancelled else { return }
                 write(
                     .warning(
                         GatewayLogEvent.upstream,
-                        "upstreams.\(upstream): it cannot be used now: \(reason)",
-                        [.upstream: .text(upstream), .reason: .text(reason)]
+                        "upstreams.\(name): it cannot be used now: \(reason)",
+                        [.upstream: .text(name), .reason: .text(reason)]
                     )
                 )
             }
         }
+        return tasks
     }
 
     private static func verdict(on configuration: HTTP2Configuration) async -> Verdict {

@@ -80,21 +80,30 @@ struct ServiceManager {
     ///
     /// - Parameters:
     ///   - status: one sentence, which the manager shows.
+    ///   - hangUpEnds: whether SIGHUP ends the program, too.
     ///   - announce: tells other processes that the program listens.
     func waitForEnd(
         _ status: String,
         on eventLoop: any EventLoop,
+        hangUpEnds: Bool = true,
         announce: () throws -> Void
     ) async throws {
         var watchdog: Watchdog?
         // The manager may send a signal as soon as it hears that the program is ready.
-        try await Signals.wait {
+        try await Signals.wait(hangUpEnds: hangUpEnds) {
             try announce()
             watchdog = await self.ready(status, on: eventLoop)
         }
         watchdog?.stop()
         _ = await self.notifier?.deliver(.stopping(status: "Ends."))
     }
+
+    /// Says that the program reads its configuration again. Call ``reloaded(_:)`` afterwards, also if nothing changed:
+    /// the manager waits for it.
+    func reloading() async { _ = await self.notifier?.deliver(.reloadingNow) }
+
+    /// Says that the program does its work again.
+    func reloaded(_ status: String) async { _ = await self.notifier?.deliver(.ready(status: status)) }
 
     private func ready(_ status: String, on eventLoop: any EventLoop) async -> Watchdog? {
         guard let notifier else { return nil }

@@ -21,6 +21,7 @@ package final class GatewayAdmin: Sendable {
         package var certificates: @Sendable () -> [CertificateEnd]
         package var alarms: @Sendable () -> [AlarmLine]
         package var changedFiles: @Sendable () -> [String]
+        package var refusedReload: @Sendable () -> AlarmLine?
         package var droppedLogs: @Sendable () -> Int
         /// The path of the store; nil: there is none.
         package var storePath: String?
@@ -41,6 +42,7 @@ package final class GatewayAdmin: Sendable {
             self.certificates = { [] }
             self.alarms = { [] }
             self.changedFiles = { [] }
+            self.refusedReload = { nil }
             self.droppedLogs = { 0 }
         }
     }
@@ -195,7 +197,8 @@ package final class GatewayAdmin: Sendable {
             store: Self.store(figures.store),
             certificates: around.certificates(),
             alarms: around.alarms(),
-            changedFiles: around.changedFiles()
+            changedFiles: around.changedFiles(),
+            refusedReload: around.refusedReload()
         )
         status.judge()
         let measured = numbers.map { number in

@@ -72,6 +72,7 @@ extension GatewayStatus {
         if let age = self.oldestAge, age >= 60, delivers {
             sentences.append("The oldest notification has waited for \(StatusWords.duration(age)).")
         }
+        if let refusedReload { sentences.append("The last reload changed nothing: \(refusedReload.sentence)") }
         if !self.changedFiles.isEmpty {
             sentences.append(
                 "\(self.changedFiles.joined(separator: ", ")) changed on disk, and \(self.changedFiles.count == 1 ? "was" : "were") "

@@ -35,6 +35,8 @@ package struct GatewayStatus: Hashable, Codable, Sendable {
     package var alarms: [AlarmLine]
     /// The files of the configuration that changed on disk, and were not read again.
     package var changedFiles: [String]
+    /// The last reload, if it was refused; nil: there was none, or it was taken.
+    package var refusedReload: AlarmLine? = nil
 
     package struct Client: Hashable, Codable, Sendable {
         package var name: String

@@ -98,7 +98,7 @@ extension Gateway {
         }
 
         /// The tables, with a name for each upstream.
-        func tables(upstreams count: Int) -> GatewayTables {
+        package func tables(upstreams count: Int) -> GatewayTables {
             let unnamed = (0..<count).map { GatewayTables.Upstream(name: "\($0)") }
             return GatewayTables(
                 upstreams: self.upstreams.isEmpty ? unnamed : self.upstreams,

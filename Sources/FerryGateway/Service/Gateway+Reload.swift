@@ -15,6 +15,9 @@ extension Gateway {
         package var left: [(client: String, count: Int)]
     }
 
+    /// The tables of this process, with what reloads have left.
+    package var tables: GatewayTables { self.numbers.withLock { $0.tables } }
+
     /// Takes another configuration: wholly, or not at all. No connection that is still allowed is closed, and
     /// notifications that are under way end on their old credential.
     ///

@@ -64,6 +64,8 @@ package final class Gateway: Sendable {
     package var eventLoop: any EventLoop { self.driver.eventLoop }
     /// The port of the feedback service; nil without such a service.
     package let feedbackPort: Int?
+    /// The ports of each door, in the order of the configuration.
+    package var doorPorts: [(binary: Int, feedback: Int?)] { self.listeners.doorPorts }
     let listeners: GatewayListeners
     let driver: GatewayDriver
     /// The numbers of the present configuration. One reload at a time changes them.
@@ -80,6 +82,7 @@ package final class Gateway: Sendable {
         self.listeners = listeners
         self.driver = driver
         self.numbers = Locked(numbers)
+        // A reload keeps neither, so both are those of the start.
         let first = listeners.first(.binary)
         self.host = first?.host ?? ""
         self.port = first?.port ?? 0
@@ -219,6 +222,11 @@ package final class Gateway: Sendable {
         try? await driver.eventLoop.submit { driver.finish() }.get()
         await self.closeStore()
         return isOver
+    }
+
+    /// Shuts the upstreams down. Without a store, ``shutDown(within:)`` leaves their common connections open.
+    package func shutDownUpstreams(within limit: Duration) async {
+        await self.endUpstreams(within: limit, onlySides: false)
     }
 
     /// Waits until the driver has called the closure that `body` passes to it.

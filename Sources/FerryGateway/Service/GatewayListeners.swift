@@ -21,6 +21,8 @@ final class GatewayListeners: Sendable {
         let address: ListenGroup.Address
         let listener: Listener
         let doors: OpenDoors
+        /// The places of its doors in the configuration.
+        var places: [Int]
 
         /// Host and port for people.
         var name: String {
@@ -56,6 +58,20 @@ final class GatewayListeners: Sendable {
         self.all.first { $0.address.service == service }?.listener
     }
 
+    /// The ports of each door of the present configuration, in its order. The feedback port is nil without that service.
+    var doorPorts: [(binary: Int, feedback: Int?)] {
+        var ports: [Int: (binary: Int, feedback: Int?)] = [:]
+        for opened in self.all {
+            for door in opened.places {
+                switch opened.address.service {
+                case .binary: ports[door, default: (0, nil)].binary = opened.listener.port
+                case .feedback: ports[door, default: (0, nil)].feedback = opened.listener.port
+                }
+            }
+        }
+        return ports.sorted { $0.key < $1.key }.map(\.value)
+    }
+
     /// Binds what is new, and makes all TLS contexts. Nothing is accepted on a new socket before ``commit(_:)``.
     ///
     /// - Parameters:
@@ -72,11 +88,12 @@ final class GatewayListeners: Sendable {
             for group in groups {
                 let doors = group.doors.map { doors[$0] }
                 let tls = try Self.context(doors)
-                if let opened = present.first(where: { $0.address == group.address }) {
+                if var opened = present.first(where: { $0.address == group.address }) {
+                    opened.places = group.doors
                     next.kept.append((opened, tls, doors))
                 } else {
                     let limit = next.limits[group.address.service] ?? 1
-                    let opened = try await self.bind(group.address, doors[0], tls, limit: limit, succession)
+                    let opened = try await self.bind(group, doors[0], tls, limit: limit, succession)
                     next.added.append((opened, doors))
                 }
             }
@@ -102,10 +119,7 @@ final class GatewayListeners: Sendable {
             opened.doors.open(doors)
             opened.listener.begin()
         }
-        self.opened.withLock { present in
-            present.removeAll { opened in next.left.contains { $0.address == opened.address } }
-            present += next.added.map(\.opened)
-        }
+        self.opened.withLock { $0 = next.kept.map(\.opened) + next.added.map(\.opened) }
     }
 
     /// Closes the sockets of a switch that is not carried out.
@@ -151,7 +165,7 @@ final class GatewayListeners: Sendable {
     }
 
     private func bind(
-        _ address: ListenGroup.Address,
+        _ group: ListenGroup,
         _ door: Gateway.Door,
         _ tls: TLSContext,
         limit: Int,
@@ -166,7 +180,7 @@ final class GatewayListeners: Sendable {
         listening.onWait = { strangers.placeIsWanted($0) }
         listening.host = door.host
         let isFeedback: Bool
-        switch address.service {
+        switch group.address.service {
         case .binary:
             isFeedback = false
             listening.port = door.port
@@ -183,7 +197,7 @@ final class GatewayListeners: Sendable {
                     : GatewayHandler(driver: driver, doors: doors, strangers: strangers, tls: tls)
             }
         }
-        return Opened(address: address, listener: listener, doors: doors)
+        return Opened(address: group.address, listener: listener, doors: doors, places: group.doors)
     }
 
     /// Binds an address as soon as no other process has it.

@@ -1,3 +1,4 @@
+package import FerryOpenSSL
 package import FerryServer
 package import NIOCore
 package import NIOHTTP1
@@ -67,6 +68,9 @@ package final class HTTPServer: Sendable {
             }
         )
     }
+
+    /// Gives the next connections another TLS context. Only for a server that was started with TLS.
+    package func use(_ tls: TLSContext) { self.listener.use(tls) }
 
     /// Stops accepting. Each connection ends after the answer to its request, or when `limit` is over.
     package func quiesce(within limit: Duration) async { await self.listener.quiesce(within: limit) }

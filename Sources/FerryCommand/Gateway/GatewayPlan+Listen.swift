@@ -1,0 +1,217 @@
+internal import Ferry
+internal import FerryCore
+internal import FerryForwarding
+internal import FerryGateway
+internal import FerryOpenSSL
+internal import FerryOptions
+internal import FerryPlatform
+internal import FerryTerminal
+
+/// The entries of 'listen', and the clients that come through them.
+extension GatewayPlan {
+    private static let loopback = ["127.0.0.1", "::1", "localhost"]
+
+    /// Checks the name and the topics of a client.
+    static func check(_ client: GatewayFile.Client, _ index: Int, _ file: GatewayFile) throws(CommandFailure) {
+        guard !client.topics.isEmpty else { throw self.fault("'topics' is empty: name the app's bundle ID") }
+        // The store and the list know a client by its name.
+        guard (1...255).contains(client.name.utf8.count) else {
+            throw self.fault("'name' has to have 1 to 255 bytes")
+        }
+        if let other = file.clients[..<index].firstIndex(where: { $0.name == client.name }) {
+            throw self.fault("clients[\(other)] has the same name")
+        }
+        for topic in client.topics {
+            guard !topic.contains("*") else {
+                throw self.fault(
+                    "a topic has a '*', which stands for nothing here: name each app's bundle ID as a topic of its own"
+                )
+            }
+            guard PushNotification.faults(topic: topic).isEmpty else {
+                throw self.fault("the topic '\(topic.printable)' is malformed: an app's bundle ID has no spaces")
+            }
+        }
+    }
+
+    /// Makes the door of an entry.
+    ///
+    /// - Parameters:
+    ///   - signs: the sign of each client.
+    ///   - identities: the number of each client's identity behind this door.
+    static func door(
+        _ listen: GatewayFile.Listen,
+        _ signs: [GatewayClients.Sign],
+        _ identities: [Int],
+        _ output: (String) -> String,
+        _ path: (String, String) throws -> String
+    ) throws -> Gateway.Door {
+        // A listener reads it again; here its faults are found by --check, too.
+        var authorities: Set<[UInt8]> = []
+        if let clientCA = try listen.clientCA.map({ try path($0, "clientCA") }) {
+            let chain = try CertificateChain(
+                certificates: OptionFile("'clientCA'", clientCA).bytes(),
+                source: clientCA
+            )
+            authorities = Set(chain.certificates.map(\.fingerprint))
+        }
+        let identity = try TLSIdentity(
+            certificatePath: path(listen.cert, "cert"),
+            privateKeyPath: path(listen.key, "key")
+        )
+        let clients = GatewayClients(
+            zip(signs, identities).map { (sign: $0, identity: $1) },
+            trustRoots: listen.clientCA.map { .file(output($0)) },
+            authorities: authorities
+        )
+        var door = Gateway.Door(identity: identity, clients: clients)
+        door.host = listen.host ?? door.host
+        door.port = listen.port ?? BinaryConfiguration.defaultPort
+        door.feedbackPort = listen.feedbackPort
+        door.serverNames = listen.serverNames ?? []
+        door.tlsProfile = listen.legacyTLS == true ? .legacy : .modern
+        return door
+    }
+
+    /// Checks that the entries at one address can share it.
+    static func checkAddresses(_ doors: [Gateway.Door], _ file: GatewayFile) throws(CommandFailure) {
+        for (index, door) in doors.enumerated() {
+            if let port = door.feedbackPort, port == door.port, port != 0 {
+                throw self.fault(
+                    "'\(file.listenMember(index, "feedbackPort"))' is the same as '\(file.listenMember(index, "port"))'"
+                )
+            }
+            if door.clients.takesAnyone, !self.loopback.contains(door.host) {
+                throw self.fault(
+                    "a client that may be 'anyone' needs '\(file.listenMember(index, "host"))' 127.0.0.1, or the world "
+                        + "could send"
+                )
+            }
+        }
+        let services: [(name: String, port: (Gateway.Door) -> Int?)] = [
+            ("port", { $0.port }), ("feedbackPort", { $0.feedbackPort }),
+        ]
+        for (name, port) in services {
+            var first: [String: Int] = [:]
+            var names: [String: Set<String>] = [:]
+            for (index, door) in doors.enumerated() {
+                guard let number = port(door) else { continue }
+                let address = Endpoint.text(door.host, number)
+                // Each entry without names has a port of its own if the system chooses it.
+                if door.serverNames.isEmpty, number != 0 || first[address] == nil {
+                    if let other = first[address] {
+                        throw self.fault(
+                            "\(file.listenMember(index, name)): listen[\(other)] has the same address. Tell the entries "
+                                + "apart by 'serverNames' in one of them"
+                        )
+                    }
+                    first[address] = index
+                }
+                for name in door.serverNames where !names[address, default: []].insert(name.lowercased()).inserted {
+                    throw self.fault("\(file.listenMember(index, "serverNames")): another entry has '\(name.printable)'")
+                }
+            }
+            for (index, door) in doors.enumerated() {
+                guard let number = port(door), !door.serverNames.isEmpty else { continue }
+                let address = Endpoint.text(door.host, number)
+                guard let other = first[address] else {
+                    // Many old stacks send no server name.
+                    throw self.fault(
+                        "\(file.listenMember(index, "serverNames")): \(address) also needs an entry without 'serverNames', "
+                            + "for clients that ask for no name"
+                    )
+                }
+                guard doors[other].tlsProfile == door.tlsProfile else {
+                    throw self.fault(
+                        "\(file.listenMember(index, "legacyTLS")): entries at the same address need the same 'legacyTLS'"
+                    )
+                }
+            }
+        }
+    }
+
+    /// The upstream as the gateway's tables have it.
+    static func table(
+        _ name: String,
+        _ configuration: HTTP2Configuration,
+        _ upstream: GatewayFile.Upstream?,
+        _ output: (String) -> String
+    ) throws -> GatewayTables.Upstream {
+        var settings = Array(OptionValue.object(upstream?.values ?? [:]).canonical.utf8)
+        for member in ["p8", "cert", "key", "ca", "proxyPasswordFile"] {
+            guard let file = upstream?.text(member) else { continue }
+            let option = OptionFile("'\(member)'", output(file))
+            // A pipe can be read only once, and its content is not known here. It counts as changed if its name is.
+            if option.isRegular { settings += SHA256.hash(try option.bytes()) }
+        }
+        return GatewayTables.Upstream(
+            name: name,
+            key: GatewayUpstream.key(configuration, keyID: upstream?.text("keyId")),
+            // Passwords may be among the options.
+            settings: SHA256.hash(settings)
+        )
+    }
+}
+
+/// The identities and the routes of a configuration, while its clients are read.
+struct ClientTable {
+    private let upstreams: [GatewayTables.Upstream]
+    /// The upstream that each entry of 'listen' names.
+    private let listeners: [Int?]
+    private(set) var identities: [GatewayIdentity] = []
+    private(set) var routes: [Route] = []
+    /// The identity of each client at each upstream. Its own upstream is nil.
+    private var numbers: [[Int?: Int]] = []
+
+    init(_ upstreams: [GatewayTables.Upstream], _ listeners: [Int?]) {
+        self.upstreams = upstreams
+        self.listeners = listeners
+    }
+
+    /// Whether a client may come through an entry that names no upstream.
+    var needsOwn: Bool { self.listeners.contains(nil) }
+
+    /// A name in the store that two identities have.
+    var ambiguous: String? {
+        var names: Set<String> = []
+        return self.identities.map(\.storeName).first { !names.insert($0).inserted || $0.utf8.count > 255 }
+    }
+
+    /// Adds a client, with an identity for each upstream that it may come to.
+    ///
+    /// - Parameter own: the client's own upstream; nil if each entry of 'listen' names one.
+    mutating func add(_ identity: GatewayIdentity, _ topics: [String], own: Int?) {
+        var numbers: [Int?: Int] = [:]
+        if let own { numbers[nil] = self.add(identity, topics, at: own) }
+        for case let upstream? in self.listeners where numbers[upstream] == nil {
+            guard upstream != own else {
+                numbers[upstream] = numbers[nil]
+                continue
+            }
+            var identity = identity
+            identity.listenerUpstream = self.upstreams[upstream].name
+            numbers[upstream] = self.add(identity, topics, at: upstream)
+        }
+        self.numbers.append(numbers)
+    }
+
+    /// The number of each client's identity behind an entry of 'listen'.
+    func identities(through entry: Int) -> [Int] {
+        self.numbers.compactMap { $0[self.listeners[entry]] }
+    }
+
+    private mutating func add(_ identity: GatewayIdentity, _ topics: [String], at upstream: Int) -> Int {
+        var identity = identity
+        for topic in topics {
+            // APNs' answers about a topic with a credential hold for all clients.
+            let known = self.routes.firstIndex { $0.upstream == upstream && $0.topic.elementsEqual(topic.utf8) }
+            if known == nil {
+                let key = self.upstreams[upstream].key
+                self.routes.append(Route(upstream: upstream, topic: Array(topic.utf8), upstreamKey: key))
+            }
+            let number = known ?? self.routes.count - 1
+            if !identity.routes.contains(number) { identity.routes.append(number) }
+        }
+        self.identities.append(identity)
+        return self.identities.count - 1
+    }
+}

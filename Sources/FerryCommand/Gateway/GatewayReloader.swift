@@ -1,0 +1,293 @@
+internal import FerryAdmin
+internal import FerryCore
+internal import FerryForwarding
+internal import FerryGateway
+internal import FerryOpenSSL
+internal import FerryPlatform
+internal import FerryTerminal
+
+/// Reads the configuration of a running gateway again, one reload at a time.
+///
+/// ```
+///   read all files ──▶ bind, make providers ──▶ switch ──▶ say what changed
+///         └───────────────────┴── a failure ──▶ say why nothing changed
+/// ```
+actor GatewayReloader {
+    /// What the process made of the configuration that holds, by the numbers of the gateway.
+    private struct Present {
+        var plan: GatewayPlan
+        var addresses: [(name: String, address: String)]
+        var watches: [UpstreamWatch]
+        var removed: Set<Int> = []
+    }
+
+    private let config: String
+    private let tokens: TokenSources
+    private let gateway: Gateway
+    private let messages: GatewayMessages
+    private let notes: GatewayAdminService.Notes
+    private let service: ServiceManager
+    /// The level of the command line, for a configuration without one.
+    private let level: LogMessage.Level
+    private var present: Present
+    private var admin: GatewayAdminService?
+    private var watching: Task<Void, Never>
+    /// The trials of upstreams that are new or have other settings, by their names.
+    private var trying: [String: Task<Void, Never>]
+    private var last: Task<ReloadAnswer, Never>?
+    private var isEnding = false
+
+    init(
+        _ config: String,
+        _ plan: GatewayPlan,
+        _ tokens: TokenSources,
+        _ gateway: Gateway,
+        _ upstreams: [GatewayUpstream],
+        _ messages: GatewayMessages,
+        _ notes: GatewayAdminService.Notes,
+        _ service: ServiceManager,
+        level: LogMessage.Level
+    ) {
+        self.config = config
+        self.tokens = tokens
+        self.gateway = gateway
+        self.messages = messages
+        self.notes = notes
+        self.service = service
+        self.level = level
+        self.present = Present(plan: plan, addresses: plan.upstreamAddresses, watches: upstreams.map(\.watch))
+        self.watching = CertificateWatch.start(plan.certificates) { MessageWriter.shared.write($0) }
+        self.trying = UpstreamTrials(plan).start(write: notes.write)
+    }
+
+    /// Begins to answer on the admin socket and its port.
+    func startAdmin() async throws -> Int? {
+        self.admin = try await GatewayAdminService.start(self.present.plan, self.gateway, self.surroundings)
+        return self.admin?.port
+    }
+
+    /// Makes every later reload change nothing. Call it as soon as the end has begun.
+    func close() {
+        self.isEnding = true
+        self.watching.cancel()
+        for task in self.trying.values { task.cancel() }
+    }
+
+    /// Stops to answer on the admin socket and its port.
+    func stopAdmin() async { await self.admin?.stop() }
+
+    /// Reads the configuration again. A second call waits for the first.
+    @discardableResult
+    func reload() async -> ReloadAnswer {
+        let before = self.last
+        let task = Task { () -> ReloadAnswer in
+            _ = await before?.value
+            return await self.perform()
+        }
+        self.last = task
+        return await task.value
+    }
+
+    private func perform() async -> ReloadAnswer {
+        // The service manager has heard of the end, and must not hear of a start after that.
+        guard !self.isEnding else { return self.refuse(Self.ending) }
+        await self.service.reloading()
+        let answer: ReloadAnswer
+        do {
+            answer = try await self.change()
+            self.notes.refusedReload(nil)
+            MessageWriter.shared.write(LogMessage(GatewayLogEvent.reloaded, .notice, answer.sentence))
+        } catch {
+            answer = self.refuse(Self.sentence(of: error))
+        }
+        if !self.isEnding { await self.service.reloaded(GatewayCommand.statusLine(of: self.gateway)) }
+        return answer
+    }
+
+    /// Notes and says why a reload changed nothing.
+    private func refuse(_ sentence: String) -> ReloadAnswer {
+        self.notes.refusedReload(sentence)
+        MessageWriter.shared.write(
+            .warning(
+                GatewayLogEvent.reloadRefused,
+                "the reload changed nothing: \(sentence)",
+                [.reason: .text(sentence)]
+            )
+        )
+        return ReloadAnswer(isTaken: false, sentence)
+    }
+
+    private static let ending = "The gateway ends."
+
+    private static func sentence(of error: any Error) -> String {
+        switch error {
+        case let failure as CommandFailure: failure.message
+        case let fault as ReloadFault: fault.description
+        case let fault as ListenFault:
+            "\(Endpoint.text(fault.host, fault.port)) cannot be listened on: \(Sentence.of(fault.cause))"
+        default: Sentence.of(error)
+        }
+    }
+
+    // MARK: The change
+
+    private func change() async throws -> ReloadAnswer {
+        self.tokens.begin()
+        let plan = try GatewayCommand.plan(of: self.config, self.tokens)
+        try plan.requireValidListener(at: Date.now)
+        try self.requireSame(plan)
+        for key in plan.keys { key.warnIfOpen(holding: "a private key") { MessageWriter.shared.write($0) } }
+        var configuration = plan.gateway
+        configuration.passed = self.present.plan.gateway.passed
+        configuration.passedFeedback = self.present.plan.gateway.passedFeedback
+        let port = try await self.admin?.prepare(plan.admin)
+        var made: [Int: GatewayUpstream] = [:]
+        let reloaded: Gateway.Reloaded
+        do {
+            reloaded = try await self.gateway.reload(configuration) { place in
+                let upstream = try GatewayCommand.upstream(
+                    plan.upstreams[place],
+                    plan.upstreamNames[place],
+                    write: self.notes.write
+                )
+                made[place] = upstream
+                return upstream
+            }
+        } catch {
+            if let port { await self.admin?.abandon(port) }
+            throw error
+        }
+        let names = Set(made.keys.map { plan.upstreamNames[$0] })
+        plan.sayProxies(of: names) { MessageWriter.shared.write($0) }
+        self.take(plan, configuration, reloaded, made)
+        self.tryUpstreams(of: plan, names)
+        if let port { await self.admin?.commit(port) }
+        return self.answer(plan, reloaded)
+    }
+
+    /// Refuses a change that a running gateway cannot make. Nothing else is taken then, so that the file and the process
+    /// never differ.
+    private func requireSame(_ plan: GatewayPlan) throws(CommandFailure) {
+        let present = self.present.plan
+        let fixed = [
+            ("store", present.store?.path != plan.store?.path || present.store?.fsync != plan.store?.fsync),
+            ("rejections", present.rejections != plan.rejections),
+            ("admin.socket", present.admin.socket != plan.admin.socket),
+            ("admin.port", self.admin == nil && plan.admin.port != nil),
+            // The socket that listens there would have to be closed first, and then a reload could fail halfway.
+            ("admin.cert", Self.turnsEncryption(at: present.admin.port, plan.admin.port)),
+        ]
+        let changed = fixed.filter { $0.1 }.map { "'\($0.0)'" }
+        guard !changed.isEmpty else { return }
+        throw .usage(
+            "\(changed.listed) cannot change while the gateway runs. Restart it, or take the change back. Nothing else of "
+                + "the file was taken."
+        )
+    }
+
+    /// Whether a port with the same address begins or ends to be encrypted.
+    private static func turnsEncryption(at old: AdminServer.Port?, _ new: AdminServer.Port?) -> Bool {
+        guard let old, let new, old.host == new.host, old.number == new.number, new.number != 0 else { return false }
+        return (old.tls == nil) != (new.tls == nil)
+    }
+
+    /// Notes what holds from now on.
+    private func take(
+        _ plan: GatewayPlan,
+        _ configuration: Gateway.Configuration,
+        _ reloaded: Gateway.Reloaded,
+        _ made: [Int: GatewayUpstream]
+    ) {
+        var present = self.present
+        present.plan = plan
+        present.plan.gateway = configuration
+        for (place, number) in reloaded.upstreams.enumerated() {
+            let entry = plan.upstreamAddresses[place]
+            if number < present.addresses.count {
+                present.addresses[number] = entry
+                if let upstream = made[place] { present.watches[number] = upstream.watch }
+            } else if let upstream = made[place] {
+                // New upstreams have ascending numbers.
+                present.addresses.append(entry)
+                present.watches.append(upstream.watch)
+            }
+        }
+        let tables = reloaded.tables
+        present.removed = Set(tables.upstreams.indices.filter { !tables.upstreams[$0].isConfigured })
+        self.present = present
+        self.tokens.forgetOthers()
+        self.messages.take(GatewayMessages.Names(tables, isLegacy: plan.isLegacy))
+        LogPolicy.current.level = plan.logLevel ?? self.level
+        self.watching.cancel()
+        self.watching = CertificateWatch.start(plan.certificates) { MessageWriter.shared.write($0) }
+        self.admin?.surround(self.surroundings)
+    }
+
+    /// Tries the upstreams that have a new provider. A trial of other settings under the same name says nothing more.
+    private func tryUpstreams(of plan: GatewayPlan, _ names: Set<String>) {
+        let gone = self.trying.keys.filter { names.contains($0) || !plan.upstreamNames.contains($0) }
+        for name in gone { self.trying.removeValue(forKey: name)?.cancel() }
+        self.trying.merge(UpstreamTrials(plan, only: names).start(write: self.notes.write)) { $1 }
+    }
+
+    private func answer(_ plan: GatewayPlan, _ reloaded: Gateway.Reloaded) -> ReloadAnswer {
+        let left = reloaded.left.filter { $0.count > 0 }.map {
+            ReloadAnswer.Left(client: $0.client, notifications: $0.count)
+        }
+        return ReloadAnswer(
+            isTaken: true,
+            ReloadWords.sentence(reloaded.change, ended: reloaded.ended, left),
+            change: reloaded.change,
+            endedConnections: reloaded.ended,
+            left: left,
+            warnings: plan.admin.warnings
+        )
+    }
+
+    // MARK: The admin service
+
+    private var surroundings: GatewayAdmin.Surroundings {
+        let (present, notes) = (self.present, self.notes)
+        let addresses = present.addresses
+        let files = ChangedFiles(present.plan.files)
+        var around = GatewayAdmin.Surroundings(
+            ferry: Version.current,
+            upstreams: present.addresses,
+            watches: present.watches,
+            storePath: present.plan.store?.path
+        )
+        around.removed = present.removed
+        around.lastError = { number in
+            addresses.indices.contains(number) ? notes.lastError(of: addresses[number].name) : nil
+        }
+        around.alarms = { notes.alarms.all }
+        around.droppedLogs = { MessageWriter.shared.dropped }
+        let certificates = present.plan.certificates.map {
+            CertificateEnd(file: $0.file, use: $0.use, endsAt: Int($0.end.timeIntervalSince1970))
+        }
+        around.certificates = { certificates }
+        around.changedFiles = { files.names }
+        around.refusedReload = { notes.refused }
+        around.reload = { [weak self] in
+            await self?.reload() ?? ReloadAnswer(isTaken: false, Self.ending)
+        }
+        return around
+    }
+}
+
+/// The names of files that changed since they were read. The files are looked at every five seconds at most.
+private final class ChangedFiles: Sendable {
+    private static let pause: Duration = .seconds(5)
+
+    private let files: ReadFiles
+    private let last = Locked<(names: [String], at: ContinuousClock.Instant)?>(nil)
+
+    init(_ files: ReadFiles) { self.files = files }
+
+    var names: [String] {
+        if let last = self.last.withLock({ $0 }), ContinuousClock.now - last.at < Self.pause { return last.names }
+        let names = self.files.changed
+        self.last.withLock { $0 = (names, .now) }
+        return names
+    }
+}
