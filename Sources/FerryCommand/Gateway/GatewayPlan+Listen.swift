@@ -107,7 +107,9 @@ extension GatewayPlan {
                     first[address] = index
                 }
                 for name in door.serverNames where !names[address, default: []].insert(name.lowercased()).inserted {
-                    throw self.fault("\(file.listenMember(index, "serverNames")): another entry has '\(name.printable)'")
+                    throw self.fault(
+                        "\(file.listenMember(index, "serverNames")): another entry has '\(name.printable)'"
+                    )
                 }
             }
             for (index, door) in doors.enumerated() {

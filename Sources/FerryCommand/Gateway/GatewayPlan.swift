@@ -105,7 +105,9 @@ struct GatewayPlan {
             }
         }
         if let name = table.ambiguous {
-            throw Self.fault("'clients': the name '\(name.printable)' is too much like that of a client with an upstream")
+            throw Self.fault(
+                "'clients': '\(name.printable)' is too long with its upstream, or the name of another client with one"
+            )
         }
         let doors = try file.listen.enumerated().map { index, listen in
             try Self.named(file.isListenList ? "listen[\(index)]" : "listen") {

@@ -55,7 +55,10 @@ struct GatewayReloadCommand: AsyncParsableCommand {
         guard [200, 409].contains(response.status),
             let answer = try? JSONDecoder().decode(ReloadAnswer.self, from: Data(response.body))
         else {
-            throw CommandFailure(.noConnection, "The gateway answers with status \(response.status), and takes no reload.")
+            throw CommandFailure(
+                .noConnection,
+                "The gateway answers with status \(response.status), and takes no reload."
+            )
         }
         return answer
     }

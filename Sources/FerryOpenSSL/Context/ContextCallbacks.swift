@@ -42,7 +42,9 @@ final class ContextCallbacks: Sendable {
         let pointer = Unmanaged.passUnretained(self).toOpaque()
         if self.acceptsPeer != nil { SSL_CTX_set_cert_verify_callback(context.pointer, verifyPeer, pointer) }
         if !self.applicationProtocols.isEmpty { SSL_CTX_set_alpn_select_cb(context.pointer, selectProtocol, pointer) }
-        if !self.named.isEmpty { CFerryOpenSSL_SSL_CTX_set_server_name_callback(context.pointer, selectContext, pointer) }
+        if !self.named.isEmpty {
+            CFerryOpenSSL_SSL_CTX_set_server_name_callback(context.pointer, selectContext, pointer)
+        }
     }
 
     /// Returns the context for a server name; nil for the context of the listener.

@@ -147,7 +147,8 @@ package struct TLSEngine: ~Copyable {
     /// after a failure.
     package var requestedServerName: String? {
         guard self.role == .server else { return nil }
-        return SSL_get_servername(self.handle.pointer, TLSEXT_NAMETYPE_host_name).map { String(cString: $0).lowercased() }
+        let name = SSL_get_servername(self.handle.pointer, TLSEXT_NAMETYPE_host_name)
+        return name.map { String(cString: $0).lowercased() }
     }
 
     /// The contents of the peer's certificate; nil if the peer showed none.

@@ -56,4 +56,69 @@ import Testing
             #expect(Set(keys).count == keys.count && !keys.contains(nil))
         }
     }
+
+    private static func listening(
+        _ harness: GatewayHarness,
+        _ listen: [String],
+        _ client: String
+    ) throws -> GatewayPlan {
+        let entries = listen.map { #"{"cert": "server.pem", "key": "server-key.pem", \#($0)}"# }
+        let upstream = #"{"p8": "key.p8", "keyID": "ABCDE12345", "teamID": "FGHIJ67890"}"#
+        let text = """
+            {"listen": [\(entries.joined(separator: ","))], "upstreams": {"a": \(upstream), "b": \(upstream)},
+             "clients": [\(client)]}
+            """
+        return try GatewayPlan(
+            GatewayFile(Array(text.utf8)),
+            directory: URL(filePath: harness.directory.path(""), directoryHint: .isDirectory)
+        )
+    }
+
+    @Test func `a client has an identity for each upstream that a listener names`() async throws {
+        try await GatewayHarness.run { harness in
+            let listen = [#""port": 1"#, #""port": 2, "upstream": "b""#, #""port": 3, "upstream": "a""#]
+            let plan = try Self.listening(harness, listen, Self.client("a", #""x""#, #", "upstream": "a""#))
+            #expect(plan.gateway.identities.map(\.storeName) == ["a", "a\u{1F}b"])
+            #expect(plan.gateway.routes.map(\.upstream) == [0, 1])
+            #expect(plan.gateway.doors.map(\.port) == [1, 2, 3])
+        }
+    }
+
+    @Test func `a client needs no upstream if each listener names one`() async throws {
+        try await GatewayHarness.run { harness in
+            let client = Self.client("a", #""x""#)
+            let listen = [#""port": 1, "upstream": "a""#, #""port": 2, "upstream": "b""#]
+            let plan = try Self.listening(harness, listen, client)
+            #expect(plan.gateway.identities.map(\.label) == ["a (a)", "a (b)"])
+            #expect(throws: (any Error).self) { try Self.listening(harness, [#""port": 1"#, listen[1]], client) }
+        }
+    }
+
+    @Test(arguments: [
+        [#""port": 1"#, #""port": 1"#],
+        [#""port": 1, "serverNames": ["x.example.com"]"#],
+        [#""port": 1"#, #""port": 1, "serverNames": ["x"]"#, #""port": 1, "serverNames": ["X"]"#],
+        [#""port": 1"#, #""port": 1, "serverNames": ["x"], "legacyTLS": true"#],
+        [#""port": 1, "upstream": "c""#],
+    ])
+    func `entries that cannot share an address are refused`(listen: [String]) async throws {
+        try await GatewayHarness.run { harness in
+            let client = Self.client("a", #""x""#, #", "upstream": "a""#)
+            #expect(throws: (any Error).self) { try Self.listening(harness, listen, client) }
+        }
+    }
+
+    @Test func `a key that did not change keeps its source of tokens`() async throws {
+        try await GatewayHarness.run { harness in
+            let tokens = TokenSources()
+            let path = harness.directory.path("key.p8")
+            let first = try tokens.source(of: "apns", p8: path, keyID: "ABCDE12345", teamID: "FGHIJ67890")
+            #expect(try tokens.source(of: "apns", p8: path, keyID: "ABCDE12345", teamID: "FGHIJ67890") === first)
+            #expect(try tokens.source(of: "apns", p8: path, keyID: "ABCDE12346", teamID: "FGHIJ67890") !== first)
+            tokens.begin()
+            _ = try tokens.source(of: "apns", p8: path, keyID: "ABCDE12346", teamID: "FGHIJ67890")
+            tokens.forgetOthers()
+            #expect(try tokens.source(of: "apns", p8: path, keyID: "ABCDE12345", teamID: "FGHIJ67890") !== first)
+        }
+    }
 }

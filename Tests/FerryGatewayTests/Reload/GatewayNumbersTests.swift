@@ -91,7 +91,10 @@ import Testing
     }
 
     @Test func `a client has an identity for each upstream that a listener names`() throws {
-        var tables = Self.tables([("production", "a"), ("sandbox", "b")], [Self.shop, ("shop", "com.example.shop", 1)])
+        var tables = Self.tables(
+            [("production", "a"), ("sandbox", "b")],
+            [Self.shop, ("shop", "com.example.shop", 1)]
+        )
         tables.identities[1].listenerUpstream = "sandbox"
         let adoption = try GatewayNumbers(tables).numbered(tables)
         #expect(adoption.clients == [0, 1])

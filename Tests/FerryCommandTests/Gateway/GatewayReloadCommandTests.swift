@@ -1,0 +1,130 @@
+import Ferry
+import FerryTesting
+import Foundation
+import Testing
+
+/// Reloads of a gateway that runs, by command and by signal.
+@Suite(.timeLimit(.minutes(10))) struct GatewayReloadCommandTests {
+    private static let admin = ["admin": #"{"socket": "admin"}"#] as [String: String?]
+
+    private func with(
+        _ body: (GatewayHarness, SimulatedAPNs) async throws -> Void
+    ) async throws {
+        try await GatewayHarness.run { harness in
+            let apns = try await SimulatedAPNs.start(.init(credentials: harness.credentials))
+            try await body(harness, apns)
+            await apns.stop()
+        }
+    }
+
+    private func reload(_ harness: GatewayHarness) async throws -> FerryProgram.Output {
+        try await FerryProgram.run(
+            ["gateway", "reload", "--socket", harness.directory.path("admin"), "--json"],
+            in: harness.directory
+        )
+    }
+
+    private func status(_ harness: GatewayHarness) async throws -> [String: Any]? {
+        let output = try await FerryProgram.run(
+            ["gateway", "status", "--socket", harness.directory.path("admin"), "--json"],
+            in: harness.directory
+        )
+        return try JSONSerialization.jsonObject(with: Data(output.result.utf8)) as? [String: Any]
+    }
+
+    @Test func `a new client may come after a reload, and a removed one may not`() async throws {
+        try await self.with { harness, apns in
+            let fingerprint = String(repeating: "0a", count: 32)
+            let other = #"[{"name": "news", "fingerprints": ["\#(fingerprint)"], "topics": ["x"]}]"#
+            let (gateway, port) = try await harness.start(
+                port: apns.port,
+                Self.admin.merging(["clients": other]) { $1 }
+            )
+            #expect(try await harness.push(1...1, to: port).status != 0)
+            _ = try harness.configuration(port: apns.port, Self.admin)
+            let reloaded = try await self.reload(harness)
+            #expect(reloaded.status == 0, "\(reloaded)")
+            #expect(reloaded.result.contains(#""added":["shop"]"#) && reloaded.result.contains(#""removed":["news"]"#))
+            #expect(try await harness.push(2...5, to: port).status == 0)
+            #expect(apns.counts.accepted == 4)
+            gateway.terminate()
+            #expect(try await gateway.output().status == 0)
+        }
+    }
+
+    @Test func `a broken file changes nothing, and is said in log, status and exit status`() async throws {
+        try await self.with { harness, apns in
+            let (gateway, port) = try await harness.start(port: apns.port, Self.admin)
+            _ = try harness.directory.write("gateway.json", #"{"listen": "#)
+            let refused = try await self.reload(harness)
+            #expect(refused.status == 2 && refused.result.contains(#""isTaken":false"#), "\(refused)")
+            #expect(try await eventually { try gateway.messages.contains("the reload changed nothing: ") })
+            let status = try await self.status(harness)
+            #expect(status?["refusedReload"] != nil)
+            #expect((status?["changedFiles"] as? [String]) == ["gateway.json"])
+            #expect(try await harness.push(1...3, to: port).status == 0)
+            gateway.terminate()
+            #expect(try await gateway.output().status == 0)
+        }
+    }
+
+    @Test func `a store cannot change while the gateway runs, and nothing else of the file is taken`() async throws {
+        try await self.with { harness, apns in
+            let (gateway, port) = try await harness.start(port: apns.port, Self.admin)
+            let changes = Self.admin.merging([
+                "store": #"{"path": "gateway.db"}"#, "clients": #"[{"name": "x", "userID": "x", "topics": ["x"]}]"#,
+            ]) { $1 }
+            _ = try harness.configuration(port: apns.port, changes)
+            let refused = try await self.reload(harness)
+            #expect(refused.status == 2)
+            #expect(try await harness.push(1...3, to: port).status == 0)
+            gateway.terminate()
+            #expect(try await gateway.output().status == 0)
+        }
+    }
+
+    @Test func `SIGHUP reads the configuration again, and the gateway goes on`() async throws {
+        try await self.with { harness, apns in
+            let (gateway, port) = try await harness.start(port: apns.port, Self.admin)
+            gateway.hangUp()
+            #expect(try await eventually { try gateway.messages.contains("The configuration was read again.") })
+            #expect(try await harness.push(1...3, to: port).status == 0)
+            gateway.terminate()
+            #expect(try await gateway.output().status == 0)
+        }
+    }
+
+    @Test func `nobody answers, exit status 3`() async throws {
+        try await GatewayHarness.run { harness in
+            #expect(try await self.reload(harness).status == 3)
+        }
+    }
+
+    @Test func `one certificate through two listeners reaches two upstreams`() async throws {
+        try await self.with { harness, production in
+            let sandbox = try await SimulatedAPNs.start(.init(credentials: harness.credentials))
+            func upstream(_ port: Int) -> String {
+                """
+                {"to": "localhost:\(port)", "ca": "ca.pem", "p8": "key.p8", "keyID": "\(harness.credentials.keyID)", \
+                "teamID": "\(harness.credentials.teamID)"}
+                """
+            }
+            let listen = ["production", "sandbox"].map {
+                #"{"port": 0, "cert": "server.pem", "key": "server-key.pem", "upstream": "\#($0)"}"#
+            }
+            let program = try harness.begin([
+                "listen": "[\(listen.joined(separator: ","))]",
+                "upstreams": #"{"production": \#(upstream(production.port)), "sandbox": \#(upstream(sandbox.port))}"#,
+            ])
+            #expect(try await eventually { try program.result.hasSuffix("}\n") })
+            let ports = try JSONSerialization.jsonObject(with: Data(program.result.utf8)) as? [String: Any]
+            let listeners = try #require(ports?["listen"] as? [[String: Int]])
+            _ = try await harness.push(1...3, to: try #require(listeners[0]["binary"]))
+            _ = try await harness.push(4...8, to: try #require(listeners[1]["binary"]))
+            #expect(production.counts.accepted == 3 && sandbox.counts.accepted == 5)
+            program.terminate()
+            #expect(try await program.output().status == 0)
+            await sandbox.stop()
+        }
+    }
+}
