@@ -1,5 +1,6 @@
 internal import FerryCore
 internal import FerryMachine
+internal import NIOCore
 
 extension GatewayMachine {
     /// Takes the tables of a reload, in the numbers of this process. Call ``end(_:now:)`` for the connections that the

@@ -1,4 +1,3 @@
-internal import FerryCore
 package import FerryOpenSSL
 package import FerryServer
 

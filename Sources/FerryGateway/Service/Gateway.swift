@@ -1,7 +1,5 @@
 package import FerryCore
 internal import FerryMachine
-package import FerryOpenSSL
-package import FerryServer
 package import NIOCore
 internal import NIOPosix
 

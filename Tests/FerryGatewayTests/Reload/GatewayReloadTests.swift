@@ -101,10 +101,12 @@ import Testing
         var counts: FateCounts { self.machine.counts }
     }
 
-    /// Tables of one upstream for each key. Clients are: name, topics, and the place of the upstream.
+    private typealias Client = (name: String, topics: [String], upstream: Int)
+
+    /// Tables of one upstream for each key. A client names the place of its upstream.
     private static func tables(
         _ keys: [String] = ["a"],
-        _ clients: [(name: String, topics: [String], upstream: Int)] = [("old", ["com.example.app"], 0)]
+        _ clients: [Client] = [("old", ["com.example.app"], 0)]
     ) -> GatewayTables {
         let upstreams = keys.enumerated().map {
             GatewayTables.Upstream(name: "apns \($0)", key: Array($1.utf8), settings: Array($1.utf8))
@@ -196,7 +198,7 @@ import Testing
     }
 
     @Test func `what a removed client left is delivered, and its connection ends with status 10`() throws {
-        let two = [("old", ["com.example.app"], 0), ("news", ["com.example.news"], 0)]
+        let two: [Client] = [("old", ["com.example.app"], 0), ("news", ["com.example.news"], 0)]
         let scene = Scene(Self.tables(["a"], two))
         let (old, news) = (scene.connect(0), scene.connect(1))
         scene.push([1], 7, on: old)
@@ -245,7 +247,7 @@ import Testing
     }
 
     @Test func `an upstream that goes is drained when its last notification has an answer`() throws {
-        let clients = [("old", ["com.example.app"], 0), ("news", ["com.example.news"], 1)]
+        let clients: [Client] = [("old", ["com.example.app"], 0), ("news", ["com.example.news"], 1)]
         let scene = Scene(Self.tables(["a", "b"], clients))
         scene.push([1], on: scene.connect(0))
         var without = Self.tables(["a", "b"], [("news", ["com.example.news"], 1)])
@@ -271,7 +273,7 @@ import Testing
                 }
             }
         }
-        for token in scene.tokens(at: 0) {
+        while let token = scene.tokens(at: 0).first {
             scene.answer(token, .accepted(.confirmed))
             accepted += 1
         }
