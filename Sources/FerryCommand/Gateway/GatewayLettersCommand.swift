@@ -262,7 +262,8 @@ extension LetterRow {
     fileprivate func line(now: Date) -> String {
         let age = Int(max(now.timeIntervalSince1970 - Double(self.endedAt), 0))
         let doubt = self.mayHaveArrived ? "may have arrived" : "not delivered"
-        return "\(self.apnsID)  \(self.client.printable)  \(self.reason.printable)  \(doubt)  \(age / 3600) h ago"
+        let client = self.upstream.map { "\(self.client) (\($0))" } ?? self.client
+        return "\(self.apnsID)  \(client.printable)  \(self.reason.printable)  \(doubt)  \(age / 3600) h ago"
     }
 }
 

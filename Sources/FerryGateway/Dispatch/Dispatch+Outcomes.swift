@@ -275,7 +275,7 @@ extension Dispatch {
         let letter = Letter(
             job,
             self.jobs.apnsID(of: id),
-            client: self.identities[job.scope.identity].name,
+            client: self.identities[job.scope.identity].storeName,
             topic: self.routes.topicName(of: self.flows[job.flow].route),
             reason: reason,
             mayHaveArrived: mayHaveArrived,

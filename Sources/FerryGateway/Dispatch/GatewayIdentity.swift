@@ -32,7 +32,13 @@ package struct GatewayIdentity: Sendable {
     }
 
     /// A sign that stands in no name of a client.
-    package static let separator = "\u{1F}"
+    private static let separator = "\u{1F}"
+
+    /// The name of the client in a ``storeName``, and the upstream if a listener named it.
+    package static func parts(ofStoreName name: String) -> (name: String, listenerUpstream: String?) {
+        let parts = name.split(separator: self.separator, maxSplits: 1, omittingEmptySubsequences: false)
+        return (String(parts[0]), parts.count > 1 ? String(parts[1]) : nil)
+    }
 
     /// The meaning of silence.
     package enum Mode: String, Sendable, CaseIterable {

@@ -17,7 +17,7 @@ package struct Letter: Hashable, Sendable {
     private static let textLimit = 300
 
     package var apnsID: APNSID
-    /// The name of the client.
+    /// The name of the client in the store, see ``GatewayIdentity/storeName``.
     package var client: String
     /// The address from which it came: 0, 4 or 16 bytes.
     package var address: [UInt8]

@@ -11,6 +11,8 @@ package struct LetterPage: Hashable, Codable, Sendable {
 package struct LetterRow: Hashable, Codable, Sendable {
     package var apnsID: String
     package var client: String
+    /// The upstream, if a listener named it; nil if it is the client's own.
+    package var upstream: String?
     package var topic: String
     package var reason: String
     /// UNIX seconds.
@@ -25,7 +27,7 @@ package struct LetterRow: Hashable, Codable, Sendable {
 
     package init(_ letter: Letter, withPayload: Bool) {
         self.apnsID = letter.apnsID.description
-        self.client = letter.client
+        (self.client, self.upstream) = GatewayIdentity.parts(ofStoreName: letter.client)
         self.topic = letter.topic
         self.reason = letter.reason.rawValue
         self.endedAt = letter.endedAt
@@ -52,7 +54,7 @@ package struct LetterFilter: Hashable, Sendable {
     }
 
     func admits(_ letter: Letter) -> Bool {
-        (self.client.map { $0 == letter.client } ?? true)
+        (self.client.map { $0 == GatewayIdentity.parts(ofStoreName: letter.client).name } ?? true)
             && (self.reason.map { $0 == letter.reason.rawValue } ?? true)
             && (self.endedBefore.map { letter.endedAt < $0 } ?? true)
     }

@@ -55,9 +55,8 @@ extension GatewayMachine {
         let id = Letter.job(ofKey: row.key)
         guard self.journal != nil, self.letters.has(id), self.dispatch.jobs[id] == nil else { return .missing }
         guard letter.expiration == 0 || letter.expiration > now.epochSeconds else { return .expired }
-        guard let identity = self.dispatch.identities.firstIndex(where: { $0.name == letter.client }) else {
-            return .unknownClient
-        }
+        let identity = self.dispatch.identities.firstIndex { $0.storeName == letter.client && $0.isConfigured }
+        guard let identity else { return .unknownClient }
         guard self.endsAt == nil, self.spool(for: identity, now: now) == .open else { return .noRoom }
         let scope = ReplayScope(identity: identity, address: letter.address)
         let connection: ConnectionID

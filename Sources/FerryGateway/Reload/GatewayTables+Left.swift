@@ -23,12 +23,9 @@ extension GatewayTables {
             if known == nil {
                 self.routes.append(Route(upstream: upstream, topic: gate.topic, upstreamKey: key))
             }
-            let parts = name.split(separator: GatewayIdentity.separator, maxSplits: 1)
-            var identity = GatewayIdentity(
-                name: parts.first.map(String.init) ?? name,
-                routes: [known ?? self.routes.count - 1]
-            )
-            if parts.count > 1 { identity.listenerUpstream = String(parts[1]) }
+            let parts = GatewayIdentity.parts(ofStoreName: name)
+            var identity = GatewayIdentity(name: parts.name, routes: [known ?? self.routes.count - 1])
+            identity.listenerUpstream = parts.listenerUpstream
             identity.isConfigured = false
             self.identities.append(identity)
         }

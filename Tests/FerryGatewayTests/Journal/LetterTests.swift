@@ -42,6 +42,26 @@ import Testing
         #expect(self.letters(scene).map(\.mayHaveArrived) == [true])
     }
 
+    @Test func `a letter names the upstream that a listener named, and goes there again`() throws {
+        let scene = try self.scene { $0.listenerUpstream = "sandbox" }
+        let letter = try #require(self.letters(scene).first)
+        let row = LetterRow(letter, withPayload: false)
+        #expect(row.client == "old" && row.upstream == "sandbox")
+        #expect(LetterFilter(client: "old").admits(letter) && !LetterFilter(client: "sandbox").admits(letter))
+        var own = letter
+        own.client = "old"
+        #expect(scene.machine.retry([own], now: scene.now) == [.unknownClient])
+        #expect(scene.machine.retry([letter], now: scene.now) == [.done])
+    }
+
+    @Test func `a letter of a client that a reload removed stays`() throws {
+        let scene = try self.scene()
+        let letter = try #require(self.letters(scene).first)
+        scene.machine.dispatch.identities[0].isConfigured = false
+        #expect(scene.machine.retry([letter], now: scene.now) == [.unknownClient])
+        #expect(self.letters(scene) == [letter])
+    }
+
     @Test func `a letter that is sent again keeps its apns-id, and both sums hold`() throws {
         let scene = try self.scene()
         let letter = try #require(self.letters(scene).first)
