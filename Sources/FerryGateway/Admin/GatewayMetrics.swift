@@ -165,10 +165,17 @@ package struct GatewayMetrics {
     private var clients: [ClientSum] {
         var sums: [ClientSum] = []
         var others: [Int: ClientSum] = [:]
+        var places: [[String]: Int] = [:]
         for (index, client) in self.figures.clients.enumerated() {
             let upstream = self.name(of: client.upstream)
             // A client of that name counts there, too: two series with the same labels would spoil the whole answer.
             guard index >= Self.clientLimit || client.name == Self.otherClients else {
+                // After a reload, the upstream that a listener named for a client may be its own.
+                if let place = places[[client.name, upstream]] {
+                    sums[place].add(client)
+                    continue
+                }
+                places[[client.name, upstream]] = sums.count
                 sums.append(
                     ClientSum(
                         labels: [("client", client.name), ("upstream", upstream)],

@@ -23,6 +23,7 @@ import Testing
         )
         let client = GatewayFigures.Client(
             name: "shop",
+            isConfigured: true,
             upstream: 0,
             counts: FateCounts(),
             connections: 1,
@@ -76,7 +77,7 @@ import Testing
             figures,
             LoopFigures(),
             status,
-            upstreams: [UpstreamWatch.Figures()],
+            upstreams: [.init(name: "apns", isUsable: true, watched: UpstreamWatch.Figures())],
             droppedLogs: 0,
             storeBytes: 0
         )
