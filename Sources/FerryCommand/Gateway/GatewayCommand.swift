@@ -108,8 +108,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         )
         var configuration = plan.gateway
         configuration.succession = service.succession
-        configuration.passed = try Self.socket("binary", service, for: configuration)
-        configuration.passedFeedback = try Self.socket("feedback", service, for: configuration)
+        try configuration.pass(binary: service.socket("binary"), feedback: service.socket("feedback"))
         configuration.list = try plan.rejections.map {
             try Self.list($0, survivesPowerLoss: plan.store?.fsync ?? false)
         }
@@ -192,26 +191,9 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         }
     }
 
-    /// Returns a passed socket.
-    ///
-    /// - Throws: ``CommandFailure`` also when the world could send through it.
-    private static func socket(
-        _ name: String,
-        _ service: ServiceManager,
-        for configuration: Gateway.Configuration
-    ) throws(CommandFailure) -> PassedSocket? {
-        guard let socket = try service.socket(name) else { return nil }
-        guard !configuration.clients.takesAnyone || socket.isLocal else {
-            throw .usage(
-                "a client that may be 'anyone' needs a socket '\(name)' that listens on 127.0.0.1, or the world could send"
-            )
-        }
-        return socket
-    }
-
     /// The state that the service manager shows.
     static func statusLine(of gateway: Gateway) -> String {
-        "Takes clients on \(Endpoint.text(gateway.host, gateway.port))."
+        "Takes clients on \(gateway.clientAddresses.joined(separator: ", "))."
     }
 
     /// The bound ports as one JSON object. A configuration with a list of listeners also gets a list.

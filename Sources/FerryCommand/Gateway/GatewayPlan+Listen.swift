@@ -5,6 +5,7 @@ internal import FerryGateway
 internal import FerryOpenSSL
 internal import FerryOptions
 internal import FerryPlatform
+internal import FerryServer
 internal import FerryTerminal
 
 /// The entries of 'listen', and the clients that come through them.
@@ -151,6 +152,33 @@ extension GatewayPlan {
             // Passwords may be among the options.
             settings: SHA256.hash(settings)
         )
+    }
+}
+
+extension Gateway.Configuration {
+    /// Gives the sockets that the service manager has passed to the first entry of 'listen', and to those that share its
+    /// address.
+    ///
+    /// - Throws: ``CommandFailure`` when the world could send through one of them.
+    mutating func pass(binary: PassedSocket?, feedback: PassedSocket?) throws(CommandFailure) {
+        let first = self.doors[0]
+        for index in self.doors.indices {
+            let door = self.doors[index]
+            func shares(_ port: Int?, _ firstPort: Int?) -> Bool {
+                // Without names, each entry has a port of its own if the system chooses it.
+                index == 0 || door.host == first.host && port == firstPort && (port != 0 || !door.serverNames.isEmpty)
+            }
+            if shares(door.port, first.port) { self.doors[index].passed = binary }
+            if shares(door.feedbackPort, first.feedbackPort) { self.doors[index].passedFeedback = feedback }
+            guard door.clients.takesAnyone else { continue }
+            let sockets = [("binary", self.doors[index].passed), ("feedback", self.doors[index].passedFeedback)]
+            for (name, socket) in sockets where socket?.isLocal == false {
+                throw .usage(
+                    "a client that may be 'anyone' needs a socket '\(name)' that listens on 127.0.0.1, or the world could "
+                        + "send"
+                )
+            }
+        }
     }
 }
 

@@ -133,13 +133,13 @@ actor GatewayReloader {
 
     private func change() async throws -> ReloadAnswer {
         self.tokens.begin()
-        let plan = try GatewayCommand.plan(of: self.config, self.tokens)
+        let plan = try await Self.plan(of: self.config, self.tokens)
         try plan.requireValidListener(at: Date.now)
         try self.requireSame(plan)
         for key in plan.keys { key.warnIfOpen(holding: "a private key") { MessageWriter.shared.write($0) } }
         var configuration = plan.gateway
-        configuration.passed = self.present.plan.gateway.passed
-        configuration.passedFeedback = self.present.plan.gateway.passedFeedback
+        let held = self.present.plan.gateway
+        try configuration.pass(binary: held.passed, feedback: held.passedFeedback)
         let port = try await self.admin?.prepare(plan.admin)
         var made: [Int: GatewayUpstream] = [:]
         let reloaded: Gateway.Reloaded
@@ -163,6 +163,12 @@ actor GatewayReloader {
         self.tryUpstreams(of: plan, names)
         if let port { await self.admin?.commit(port) }
         return self.answer(plan, reloaded)
+    }
+
+    /// Reads all files. A file system that hangs must not keep the end of the gateway waiting.
+    @concurrent
+    private static func plan(of config: String, _ tokens: TokenSources) async throws -> GatewayPlan {
+        try GatewayCommand.plan(of: config, tokens)
     }
 
     /// Refuses a change that a running gateway cannot make. Nothing else is taken then, so that the file and the process

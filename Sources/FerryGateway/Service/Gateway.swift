@@ -1,5 +1,6 @@
 package import FerryCore
 internal import FerryMachine
+internal import FerryServer
 package import NIOCore
 internal import NIOPosix
 
@@ -62,6 +63,10 @@ package final class Gateway: Sendable {
     package var eventLoop: any EventLoop { self.driver.eventLoop }
     /// The port of the feedback service; nil without such a service.
     package let feedbackPort: Int?
+    /// The addresses at which clients connect now, for people.
+    package var clientAddresses: [String] {
+        self.listeners.all.filter { $0.address.service == .binary }.map(\.name)
+    }
     /// The ports of each door, in the order of the configuration.
     package var doorPorts: [(binary: Int, feedback: Int?)] { self.listeners.doorPorts }
     let listeners: GatewayListeners
@@ -80,7 +85,7 @@ package final class Gateway: Sendable {
         self.listeners = listeners
         self.driver = driver
         self.numbers = Locked(numbers)
-        // A reload keeps neither, so both are those of the start.
+        // A reload may close that socket. These are for the start.
         let first = listeners.first(.binary)
         self.host = first?.host ?? ""
         self.port = first?.port ?? 0
