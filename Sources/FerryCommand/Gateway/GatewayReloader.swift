@@ -157,6 +157,7 @@ actor GatewayReloader {
             if let port { await self.admin?.abandon(port) }
             throw error
         }
+        for warning in plan.admin.warnings { MessageWriter.shared.write(.warning(ServerLogEvent.adminOpen, warning)) }
         let names = Set(made.keys.map { plan.upstreamNames[$0] })
         plan.sayProxies(of: names) { MessageWriter.shared.write($0) }
         self.take(plan, configuration, reloaded, made)

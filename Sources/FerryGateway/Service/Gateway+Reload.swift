@@ -32,7 +32,7 @@ extension Gateway {
     ) async throws -> Reloaded {
         let driver = self.driver
         guard try await !driver.eventLoop.submit({ driver.isEnding }).get() else {
-            throw ReloadFault("The gateway ends. Nothing was changed.")
+            throw ReloadFault("The gateway ends.")
         }
         let tables = configuration.tables(upstreams: configuration.upstreams.count)
         let adoption = try self.numbers.withLock { numbers throws(ReloadFault) in try numbers.numbered(tables) }
@@ -63,7 +63,7 @@ extension Gateway {
         guard let switched else {
             await self.listeners.abandon(listening)
             for upstream in made.values { _ = await upstream.provider.shutDown(within: .zero) }
-            throw ReloadFault("The gateway ends. Nothing was changed.")
+            throw ReloadFault("The gateway ends.")
         }
         self.numbers.withLock { $0.adopt(adoption) }
         let names = adoption.tables.identities

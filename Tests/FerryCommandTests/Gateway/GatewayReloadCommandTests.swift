@@ -1,4 +1,5 @@
 import Ferry
+import FerryProxyTestSupport
 import FerryTesting
 import Foundation
 import Testing
@@ -89,6 +90,43 @@ import Testing
             gateway.hangUp()
             #expect(try await eventually { try gateway.messages.contains("The configuration was read again.") })
             #expect(try await harness.push(1...3, to: port).status == 0)
+            gateway.terminate()
+            #expect(try await gateway.output().status == 0)
+        }
+    }
+
+    @Test func `a SIGHUP during the end changes nothing, which is said`() async throws {
+        try await GatewayHarness.run { harness in
+            // Nobody is at APNs' port, so the end waits for an answer.
+            let (gateway, port) = try await harness.start(Self.admin)
+            _ = try await harness.push(1...1, to: port)
+            gateway.terminate()
+            #expect(try await eventually { try gateway.messages.contains("stops in ") })
+            gateway.hangUp()
+            let words = "the reload changed nothing: The gateway ends."
+            #expect(try await eventually { try gateway.messages.contains(words) })
+            await gateway.killAndWait()
+        }
+    }
+
+    @Test func `another proxy is another upstream side`() async throws {
+        try await self.with { harness, apns in
+            let (gateway, port) = try await harness.start(port: apns.port, Self.admin)
+            #expect(try await harness.push(1...3, to: port).status == 0)
+            let credentials = harness.credentials
+            try await TestProxy.run(.tunnel()) { proxy in
+                let upstream = """
+                    {"to": "localhost:\(apns.port)", "ca": "ca.pem", "p8": "key.p8", "keyID": "\(credentials.keyID)", \
+                    "teamID": "\(credentials.teamID)", "proxy": "127.0.0.1:\(proxy.port)"}
+                    """
+                let changes = Self.admin.merging(["upstreams": "{\"apns\": \(upstream)}"]) { $1 }
+                _ = try harness.configuration(port: apns.port, changes)
+                let reloaded = try await self.reload(harness)
+                #expect(reloaded.status == 0 && reloaded.result.contains(#""changed":["apns"]"#), "\(reloaded)")
+                #expect(try await harness.push(4...6, to: port).status == 0)
+                #expect(try await eventually { apns.counts.accepted == 6 })
+                #expect(!proxy.requests.isEmpty)
+            }
             gateway.terminate()
             #expect(try await gateway.output().status == 0)
         }
