@@ -20,8 +20,8 @@ extension GatewayMessages {
     func sayStop(_ counts: FateCounts, within limit: Duration) {
         let waiting = counts.unanswered > 0 ? "; \(counts.unanswered) wait for an answer of APNs" : ""
         let alarms =
-            self.outages.withLock { $0.sorted() }.map { self.upstreams[$0] }
-            + self.alarms.withLock { $0.sorted() }.map { "\($0.name) at \(self.upstreams[$0.upstream])" }
+            self.outages.withLock { $0.sorted() }.map { self.upstream($0) }
+            + self.alarms.withLock { $0.sorted() }.map { "\($0.name) at \(self.upstream($0.upstream))" }
         let alarm = alarms.isEmpty ? "" : "; the alarm for \(alarms.joined(separator: ", ")) goes on"
         guard !self.isStored else {
             return self.tell(

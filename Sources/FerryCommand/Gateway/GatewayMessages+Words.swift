@@ -41,14 +41,14 @@ extension GatewayMessages {
 
     func cause(_ upstream: Int, _ topic: String, _ reason: Reason?) -> String {
         guard let reason else {
-            return "\(self.upstreams[upstream]) cannot be used with its credentials, so \(topic) is not delivered."
+            return "\(self.upstream(upstream)) cannot be used with its credentials, so \(topic) is not delivered."
         }
         guard reason != .badDeviceToken else {
             return
-                "\(self.upstreams[upstream]) has refused many device tokens for \(topic) and accepted none: production and "
+                "\(self.upstream(upstream)) has refused many device tokens for \(topic) and accepted none: production and "
                 + "development may be mixed up."
         }
-        return "\(self.upstreams[upstream]) refuses \(topic): \(self.words(reason))"
+        return "\(self.upstream(upstream)) refuses \(topic): \(self.words(reason))"
     }
 
     /// The reason as a word. APNs chooses it, so it is cut, and its control characters are escaped.

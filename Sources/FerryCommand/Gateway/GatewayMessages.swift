@@ -47,12 +47,16 @@ final class GatewayMessages: Sendable {
 
     private let names: Locked<Names>
     var clients: [String] { self.names.withLock { $0.clients } }
-    /// The name of a client. The start may tell of a client that an earlier process left before its name is known here.
+    /// The name of a client. An event may come a moment before the names: of a client that an earlier process left, or of
+    /// one that a reload has just brought.
     func client(_ number: Int) -> String {
-        self.names.withLock { $0.clients.indices.contains(number) ? $0.clients[number] : "a removed client" }
+        self.names.withLock { $0.clients.indices.contains(number) ? $0.clients[number] : "a client" }
+    }
+    /// The name of an upstream, with the same exception.
+    func upstream(_ number: Int) -> String {
+        self.names.withLock { $0.upstreams.indices.contains(number) ? $0.upstreams[number] : "a new upstream" }
     }
     var firstTopics: [Topic] { self.names.withLock { $0.firstTopics } }
-    var upstreams: [String] { self.names.withLock { $0.upstreams } }
     var isLegacy: Bool { self.names.withLock { $0.isLegacy } }
     /// The file with each rejection, if there is one.
     let list: String?
@@ -112,17 +116,17 @@ final class GatewayMessages: Sendable {
             self.tell(
                 .topicAlarmOver,
                 .notice,
-                "the alarm for \(name) at \(self.upstreams[upstream]) is over",
+                "the alarm for \(name) at \(self.upstream(upstream)) is over",
                 self.members(topic)
             )
         case .outage(let upstream, let reason):
             self.outages.withLock { _ = $0.insert(upstream) }
             self.alarm(
                 .upstreamAlarm,
-                "\(self.upstreams[upstream]) answers everything with \(Self.name(reason)). Notifications go out "
+                "\(self.upstream(upstream)) answers everything with \(Self.name(reason)). Notifications go out "
                     + "again until it takes them (\(counts.unanswered) have no answer).",
                 [
-                    .upstream: .text(self.upstreams[upstream]), .reason: .text(Self.name(reason)),
+                    .upstream: .text(self.upstream(upstream)), .reason: .text(Self.name(reason)),
                     .waiting: .number(counts.unanswered),
                 ]
             )
@@ -131,8 +135,8 @@ final class GatewayMessages: Sendable {
             self.tell(
                 .upstreamAlarmOver,
                 .notice,
-                "the alarm for \(self.upstreams[upstream]) is over",
-                [.upstream: .text(self.upstreams[upstream])]
+                "the alarm for \(self.upstream(upstream)) is over",
+                [.upstream: .text(self.upstream(upstream))]
             )
         case .deadLetter(let refusal):
             // A million dead letters would be a million lines. So only the first of each cause is named, with a sum at
@@ -261,7 +265,7 @@ final class GatewayMessages: Sendable {
     }
 
     private func members(_ topic: Topic) -> LogMessage.Members {
-        [.upstream: .text(self.upstreams[topic.upstream]), .topic: .text(topic.name)]
+        [.upstream: .text(self.upstream(topic.upstream)), .topic: .text(topic.name)]
     }
 
     /// The members, and the file of the list if there is one.
