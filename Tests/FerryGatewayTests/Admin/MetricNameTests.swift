@@ -39,7 +39,8 @@ import Testing
             ],
             underWay: 0,
             isOpen: true,
-            store: .good
+            store: .good,
+            letters: LetterShelf.Figures()
         )
         let status = GatewayStatus(
             ferry: "1.0.0",
