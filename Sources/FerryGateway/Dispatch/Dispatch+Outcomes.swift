@@ -258,7 +258,7 @@ extension Dispatch {
             apnsID: self.jobs.apnsID(of: id)
         )
         self.verdicts.buried(refusal, wasSent: job.attempts > 0)
-        let isDoubtful = if case .uncertain = outcome { true } else { job.doubts > 0 }
+        let isDoubtful = if case .uncertain = outcome { true } else { job.doubts > 0 || job.mayHaveArrived }
         self.keep(id, job, refusal.reason, mayHaveArrived: isDoubtful, now: now)
         return self.end(id, job, .accepted)
     }

@@ -92,7 +92,7 @@ extension Dispatch {
         let outgoing = self.outgoing(of: flow)
         var waiting = self.flows[flow].turns.takeAll() + self.routes.takeHeld(of: flow, at: self.flows[flow].route)
         for id in outgoing.copies.isEmpty ? [] : outgoing.copies.turns.takeAll() {
-            guard let job = self.jobs[id] else { continue }
+            guard let job = self.jobs[id], case .waitsForSide = job.way else { continue }
             guard job.flow == flow else {
                 outgoing.copies.turns.append(id, on: job.first.connection)
                 continue

@@ -69,7 +69,7 @@ extension Dispatch {
         swap(&turns, &outgoing.copies.turns)
         turns.takeTurn(atMost: outgoing.side.room) { id in
             // The copy may have been given up since.
-            guard let job = self.jobs[id] else { return }
+            guard let job = self.jobs[id], case .waitsForSide = job.way else { return }
             self.goOut(id, job.flow, outgoing, over: side)
         }
         swap(&turns, &outgoing.copies.turns)
@@ -218,7 +218,7 @@ extension Dispatch {
         let outgoing = self.outgoing[self.routes.upstream(of: route)]
         guard !outgoing.copies.isEmpty else { return }
         for id in outgoing.copies.turns.takeAll() {
-            guard let job = self.jobs[id] else { continue }
+            guard let job = self.jobs[id], case .waitsForSide = job.way else { continue }
             if self.flows[job.flow].route == route {
                 self.jobs.change(id) { $0.way = .none }
                 self.hold(id, flow: job.flow)

@@ -84,6 +84,7 @@ extension GatewayMachine {
         job.isReleased = true
         // No error response can name it.
         job.isNamed = false
+        job.mayHaveArrived = letter.mayHaveArrived
         _ = self.letters.remove(id)
         self.dispatch.verdicts.count(identity) { $0.retried += 1 }
         self.journal?.retry(&job, as: id, from: row, now: now)
@@ -96,7 +97,8 @@ extension GatewayMachine {
     func drop(_ ids: [APNSID], now: Moment) -> [LetterResult] {
         ids.map { apnsID in
             let key = Letter.key(of: apnsID)
-            guard self.journal != nil, self.letters.remove(Letter.job(ofKey: key)) else { return .missing }
+            guard self.journal?.isFenced == false else { return .noRoom }
+            guard self.letters.remove(Letter.job(ofKey: key)) else { return .missing }
             self.journal?.change([StoreChange(.letters, key: key, value: nil)], now: now)
             return .done
         }

@@ -123,6 +123,7 @@ extension Job {
         }
         self.segment = unanswered.segment
         self.doubts = unanswered.doubts
+        self.mayHaveArrived = true
         self.isNamed = unanswered.isNamed
         // The client is gone, or has taken the silence for acceptance.
         self.isReleased = true

@@ -188,6 +188,8 @@ final class GatewayMachine {
         self.scopes.opened(connection, at: place)
         self.places[id] = place
         self.traffic[identity].connections += 1
+        // It was accepted before the end, and its handshake has ended only now.
+        if let endsAt { self.turn(of: place, now: now) { $0.shutDown(id, by: endsAt, $1, &$2) } }
         return id
     }
 

@@ -47,6 +47,8 @@ struct Job: Sendable {
     var attempts = 0
     /// The number of times that the job may have arrived.
     var doubts = 0
+    /// Whether it may have arrived before this job began.
+    var mayHaveArrived = false
     /// Whether the job may have arrived over a connection that may still be open. Its copy must go over another one.
     var needsOther = false
     /// The reason of the last refusal; nil if APNs gave none.
