@@ -1,4 +1,5 @@
 import FerryHTTP1
+import FerryHTTP1TestSupport
 import FerryOpenSSL
 import FerryServer
 import Foundation
@@ -71,5 +72,78 @@ import Testing
             .connect(host: "127.0.0.1", port: server.port).get()
         try await channel.closeFuture.get()
         await server.stop(within: .seconds(2))
+    }
+
+    @Test func `requests of a client that takes no answers wait, and are answered later`() async throws {
+        let calls = Collected<Void>()
+        let received = Collected<Int>()
+        let answer = HTTPServerAnswer(status: 200, body: [UInt8](repeating: 0, count: 65_536))
+        var configuration = Listener.Configuration()
+        let path = NSTemporaryDirectory() + "ferry-\(UUID().uuidString.prefix(8))"
+        configuration.socketPath = path
+        let server = try await HTTPServer.start(configuration, limits: .init(body: 100)) { _, _ in
+            calls.append(())
+            return answer
+        }
+        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelOption(.autoRead, value: false)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(ByteCounter(received))
+                }
+            }
+            .connect(unixDomainSocketPath: path).get()
+        let head = "GET / HTTP/1.1\r\nHost: a\r\n"
+        let requests = String(repeating: head + "\r\n", count: 399) + head + "Connection: close\r\n\r\n"
+        try await channel.writeAndFlush(ByteBuffer(string: requests))
+        // The server stops by itself: wait until no further request was passed on for a while.
+        var (last, rounds) = (0, 0)
+        while rounds < 20 {
+            try await Task.sleep(for: .milliseconds(10))
+            rounds = calls.all.count == last && last > 0 ? rounds + 1 : 0
+            last = calls.all.count
+        }
+        #expect(last < 100)
+        try await channel.setOption(.autoRead, value: true).get()
+        try await channel.closeFuture.get()
+        #expect(calls.all.count == 400)
+        #expect(received.all.reduce(0, +) > 400 * answer.body.count)
+        await server.stop(within: .seconds(2))
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
+    @Test func `a request whose client takes no answers is given up when the pause is over`() async throws {
+        var configuration = Listener.Configuration()
+        configuration.limits.closing = .milliseconds(200)
+        let path = NSTemporaryDirectory() + "ferry-\(UUID().uuidString.prefix(8))"
+        configuration.socketPath = path
+        var limits = HTTPServer.Limits(body: 100)
+        limits.pause = .milliseconds(50)
+        let server = try await HTTPServer.start(configuration, limits: limits) { _, _ in
+            HTTPServerAnswer(status: 200, body: [UInt8](repeating: 0, count: 4 << 20))
+        }
+        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelOption(.autoRead, value: false)
+            .connect(unixDomainSocketPath: path).get()
+        let request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+        try await channel.writeAndFlush(ByteBuffer(string: request + request))
+        while server.openConnections == 0 { try await Task.sleep(for: .milliseconds(1)) }
+        while server.openConnections > 0 { try await Task.sleep(for: .milliseconds(5)) }
+        try? await channel.close()
+        await server.stop(within: .seconds(2))
+        try? FileManager.default.removeItem(atPath: path)
+    }
+}
+
+/// Notes the lengths of the reads of a client.
+private final class ByteCounter: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let received: Collected<Int>
+
+    init(_ received: Collected<Int>) { self.received = received }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.received.append(self.unwrapInboundIn(data).readableBytes)
     }
 }

@@ -20,7 +20,7 @@ package final class HTTPServer: Sendable {
         /// From the head of a request to its end, then 408; and from a last answer to the close.
         package var request: Duration = .seconds(10)
         /// From an answer, with the time that the client takes to read it, to the head of the next request; then the
-        /// connection is closed.
+        /// connection is closed. A request that came before its client had read the answers waits so long for that.
         package var pause: Duration = .seconds(30)
 
         package init(body: Int) { self.body = body }

@@ -28,8 +28,15 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     private var isHead = false
     /// The bytes of the request that are noted in ``waiting``.
     private var held = 0
-    /// Whether a read waits until the client has taken its answers.
-    private var holdsRead = false
+    private var delayed = Delayed.nothing
+
+    /// The work that waits until the client has taken its answers.
+    private enum Delayed {
+        case nothing
+        case read
+        /// The request of the exchange, and the next read. The owner has not seen the request.
+        case request
+    }
 
     init(
         _ limits: HTTPServer.Limits,
@@ -89,13 +96,21 @@ final class HTTPServerHandler: ChannelDuplexHandler {
 
     /// A client that sends requests and reads no answer is not read, or its answers would fill the memory.
     func read(context: ChannelHandlerContext) {
-        if context.channel.isWritable { context.read() } else { self.holdsRead = true }
+        guard !context.channel.isWritable else { return context.read() }
+        if case .nothing = self.delayed { self.delayed = .read }
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable, self.holdsRead {
-            self.holdsRead = false
-            context.read()
+        if context.channel.isWritable {
+            let delayed = self.delayed
+            self.delayed = .nothing
+            switch delayed {
+            case .nothing: break
+            case .read: context.read()
+            case .request:
+                self.handle()
+                context.read()
+            }
         }
         context.fireChannelWritabilityChanged()
     }
@@ -120,10 +135,18 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         }
     }
 
+    /// Makes the answer to the request that has come.
+    ///
+    /// NIOHTTP1 passes the next request as soon as an answer is written, also if the client takes no answers. One read brings
+    /// hundreds of small requests, so without the delay their answers would fill the memory.
     private func handle() {
+        guard let context, let request = self.exchange.request else { return }
+        guard context.channel.isWritable else {
+            self.delayed = .request
+            return self.startTimer(self.limits.pause)
+        }
         self.timer?.cancel()
         self.endWait()
-        guard let context, let request = self.exchange.request else { return }
         let eventLoop = context.eventLoop
         let box = NIOLoopBound(self, eventLoop: eventLoop)
         let respond = self.respond
@@ -157,10 +180,11 @@ final class HTTPServerHandler: ChannelDuplexHandler {
             context.flush()
             return self.socket.reset()
         }
-        context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
+        // The end of the answer may bring the next request at once, which has its own timer and ends the wait.
         self.startTimer(closes ? self.limits.request : self.limits.pause)
-        if closes { context.close(mode: .output, promise: nil) }
         self.beginWait(isNew: false)
+        context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
+        if closes { context.close(mode: .output, promise: nil) }
     }
 
     private func noteHeld(_ count: Int) {
@@ -184,7 +208,9 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     /// Another client needs the place of this connection. A close_notify would wait for a client that may be gone.
     private func makeRoom() {
         guard let context else { return }
-        // A request that has come since is answered.
+        // The client of a delayed request takes no answers, so it gives its place. Another request that has come since is
+        // answered.
+        if case .request = self.delayed { return SocketHandler.close(context.channel) }
         if self.exchange.end() == .close || self.exchange.request == nil { SocketHandler.close(context.channel) }
     }
 
@@ -192,6 +218,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         guard let context else { return }
         self.timer?.cancel()
         self.timer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit)) {
+            if case .request = self.delayed { return SocketHandler.close(context.channel) }
             self.perform(self.exchange.timedOut())
         }
     }
