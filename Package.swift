@@ -552,7 +552,8 @@ let package = Package(
         .testTarget(
             name: "FerryCommandTests",
             dependencies: [
-                "FerryCLI", "FerryCommand", "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryBench",
+                "FerryAdmin", "FerryCLI", "FerryCommand", "Ferry", "FerryAppStore", "FerryAppStoreTesting",
+                "FerryBench",
                 "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor", "FerryGateway", "FerryHTTP2", "FerryOpenSSL",
                 "FerryServiceWorld", "FerryOptions", "FerryProxyTestSupport", "FerryTerminal", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -97,6 +97,10 @@ struct GatewayLettersListCommand: AsyncParsableCommand {
     @Option(help: "The largest number of letters; 0 for all.")
     var limit = 100
 
+    func validate() throws {
+        guard self.limit >= 0 else { throw ValidationError("--limit takes a number of letters, or 0 for all.") }
+    }
+
     func run() async throws {
         try await self.gateway.reportingFailure {
             let client = try self.place.client(config: self.gateway.config)
@@ -157,14 +161,15 @@ struct GatewayLettersRetryCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await self.gateway.reportingFailure {
-            let (sums, doubtful) = try await self.change.carryOut(
+            let changes = await self.change.carryOut(
                 "/letters/retry",
                 try self.place.client(config: self.gateway.config)
             )
-            try Console.print("sent again: \(sums[.done, default: 0])\(sums.rest)")
-            if doubtful > 0 {
-                try Console.print("\(doubtful) of them may have arrived before: those arrive twice.")
+            try Console.print("sent again: \(changes.summary)")
+            if changes.doubtful > 0 {
+                try Console.print("\(changes.doubtful) of them may have arrived before: those arrive twice.")
             }
+            try changes.reportFailure()
         }
     }
 }
@@ -182,11 +187,12 @@ struct GatewayLettersDropCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await self.gateway.reportingFailure {
-            let (sums, _) = try await self.change.carryOut(
+            let changes = await self.change.carryOut(
                 "/letters/drop",
                 try self.place.client(config: self.gateway.config)
             )
-            try Console.print("dropped: \(sums[.done, default: 0])\(sums.rest)")
+            try Console.print("dropped: \(changes.summary)")
+            try changes.reportFailure()
         }
     }
 }
@@ -207,28 +213,38 @@ struct LetterChangeOptions: ParsableArguments {
         }
     }
 
-    /// Changes the letters page by page.
-    ///
-    /// - Returns: the number of letters by result, and the number of those that were changed and may have arrived.
-    func carryOut(_ path: String, _ client: AdminClient) async throws -> ([LetterResult: Int], doubtful: Int) {
-        var (sums, doubtful): ([LetterResult: Int], Int) = ([:], 0)
-        guard self.ids.isEmpty else {
-            var rest = self.ids[...]
-            while !rest.isEmpty {
-                let ids = Array(rest.prefix(GatewayAdmin.letterLimit))
-                rest = rest.dropFirst(ids.count)
-                var doubts: Set<String> = []
-                for id in ids {
-                    guard let row = try await client.letter(id), row.mayHaveArrived else { continue }
-                    doubts.insert(id)
-                }
-                for (id, result) in zip(ids, try await client.change(path, ids)) {
-                    sums[result, default: 0] += 1
-                    if result == .done, doubts.contains(id) { doubtful += 1 }
-                }
+    /// Changes the letters page by page, until a failure.
+    func carryOut(_ path: String, _ client: AdminClient) async -> LetterChanges {
+        var changes = LetterChanges()
+        do {
+            if self.ids.isEmpty {
+                try await self.changeChosen(path, client, &changes)
+            } else {
+                try await self.changeNamed(path, client, &changes)
             }
-            return (sums, doubtful)
+        } catch {
+            changes.failure = error
         }
+        return changes
+    }
+
+    private func changeNamed(_ path: String, _ client: AdminClient, _ changes: inout LetterChanges) async throws {
+        var rest = self.ids[...]
+        while !rest.isEmpty {
+            let ids = Array(rest.prefix(GatewayAdmin.letterLimit))
+            rest = rest.dropFirst(ids.count)
+            var doubts: Set<String> = []
+            for id in ids {
+                guard let row = try await client.letter(id), row.mayHaveArrived else { continue }
+                doubts.insert(id)
+            }
+            for (id, result) in zip(ids, try await client.change(path, ids)) {
+                changes.note(result, mayHaveArrived: doubts.contains(id))
+            }
+        }
+    }
+
+    private func changeChosen(_ path: String, _ client: AdminClient, _ changes: inout LetterChanges) async throws {
         let now = Date.now
         var after: String?
         repeat {
@@ -238,23 +254,9 @@ struct LetterChangeOptions: ParsableArguments {
             let letters = page.letters.filter { Double($0.endedAt) <= now.timeIntervalSince1970 }
             guard !letters.isEmpty else { continue }
             for (letter, result) in zip(letters, try await client.change(path, letters.map(\.apnsID))) {
-                sums[result, default: 0] += 1
-                if result == .done, letter.mayHaveArrived { doubtful += 1 }
+                changes.note(result, mayHaveArrived: letter.mayHaveArrived)
             }
         } while after != nil
-        return (sums, doubtful)
-    }
-}
-
-extension [LetterResult: Int] {
-    /// What was not changed, and why.
-    fileprivate var rest: String {
-        let words: [(LetterResult, String)] = [
-            (.missing, "not there any more"), (.expired, "expired, and kept"),
-            (.unknownClient, "of clients that the configuration does not name, and kept"),
-            (.noRoom, "kept, because too much waits or the store is in trouble"),
-        ]
-        return words.compactMap { result, text in self[result].map { "; \($0) \(text)" } }.joined()
     }
 }
 
@@ -273,15 +275,25 @@ extension AdminClient {
     /// - Throws: ``CommandFailure`` when nobody answers, or the answer is a refusal, which is a sentence.
     fileprivate func ask(_ method: Method, _ path: String, _ body: [UInt8] = []) async throws(CommandFailure) -> [UInt8]
     {
-        let response: HTTPClientResponse
+        try Self.body(of: try await self.response(method, path, body))
+    }
+
+    private func response(
+        _ method: Method,
+        _ path: String,
+        _ body: [UInt8] = []
+    ) async throws(CommandFailure) -> HTTPClientResponse {
         do throws(HTTPClientError) {
             switch method {
-            case .GET: response = try await self.get(path)
-            case .POST: response = try await self.post(path, body)
+            case .GET: return try await self.get(path)
+            case .POST: return try await self.post(path, body)
             }
         } catch {
             throw CommandFailure(.noConnection, "The gateway does not answer: \(error.description)")
         }
+    }
+
+    private static func body(of response: HTTPClientResponse) throws(CommandFailure) -> [UInt8] {
         guard response.status == 200 else {
             let sentence = String(decoding: response.body, as: UTF8.self).prefix { $0 != "\n" }
             throw .refused(String(sentence).printable)
@@ -300,8 +312,9 @@ extension AdminClient {
     /// Returns nil if there is no such letter.
     fileprivate func letter(_ id: String) async throws -> LetterRow? {
         let path = "/letter?id=\(HTTPURL.encoded(id))"
-        guard let body = try? await self.ask(.GET, path) else { return nil }
-        return try Self.decoded(LetterRow.self, body)
+        let response = try await self.response(.GET, path)
+        guard response.status != 404 else { return nil }
+        return try Self.decoded(LetterRow.self, try Self.body(of: response))
     }
 
     fileprivate func change(_ path: String, _ ids: [String]) async throws -> [LetterResult] {

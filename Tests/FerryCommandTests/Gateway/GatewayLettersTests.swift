@@ -1,0 +1,68 @@
+import ArgumentParser
+import FerryAdmin
+import FerryCore
+import FerryGateway
+import FerryTerminal
+import Foundation
+import Testing
+
+@testable import FerryCommand
+
+/// The commands for letters against an admin service that answers as the test wants.
+@Suite(.timeLimit(.minutes(5))) struct GatewayLettersTests {
+    private static func changes(
+        _ arguments: [String],
+        answer: @escaping @Sendable (AdminRequest) async -> AdminAnswer
+    ) async throws -> LetterChanges {
+        let path = FileManager.default.temporaryDirectory.appending(path: "ferry-\(UUID().uuidString.prefix(8))").path
+        let server = try await AdminServer.start(.init(socketPath: path), answer: answer)
+        let options = try LetterChangeOptions.parse(arguments)
+        let changes = await options.carryOut("/letters/retry", try AdminClient(socket: path))
+        await server.stop()
+        try? FileManager.default.removeItem(atPath: path)
+        return changes
+    }
+
+    private static let row = #"""
+        {"apnsID":"a","client":"shop","topic":"t","reason":"InternalServerError","endedAt":1,"readAt":1,"expiration":0,\#
+        "mayHaveArrived":true,"attempts":1,"token":"00"}
+        """#
+
+    @Test func `a limit below 0 is refused`() throws {
+        let error = #expect(throws: (any Error).self) {
+            _ = try GatewayCommand.parseAsRoot(["letters", "list", "--config", "gateway.json", "--limit=-5"])
+        }
+        #expect(GatewayCommand.message(for: try #require(error)).contains("--limit takes a number"))
+    }
+
+    @Test func `a page that fails leaves the sums of the pages before it`() async throws {
+        let asked = Locked(0)
+        let changes = try await Self.changes(["--all"]) { request in
+            guard request.path == "/letters" else { return AdminAnswer(json: Array(#"["done"]"#.utf8)) }
+            let count = asked.withLock { count in
+                count += 1
+                return count
+            }
+            guard count == 1 else { return AdminAnswer(status: 503, "The store is in trouble.") }
+            return AdminAnswer(json: Array(#"{"letters":[\#(Self.row)],"next":"a"}"#.utf8))
+        }
+        #expect(changes.summary == "1")
+        #expect(changes.doubtful == 1)
+        #expect((changes.failure as? CommandFailure)?.message.contains("The store is in trouble") == true)
+    }
+
+    @Test func `only an answer that says so means that a letter is not there`() async throws {
+        let gone = try await Self.changes(["a"]) { request in
+            request.path == "/letter"
+                ? AdminAnswer(status: 404, "There is no such letter.") : AdminAnswer(json: Array(#"["missing"]"#.utf8))
+        }
+        #expect(gone.failure == nil)
+        #expect(gone.summary == "0; 1 not there any more")
+        let failed = try await Self.changes(["a"]) { request in
+            request.path == "/letter"
+                ? AdminAnswer(status: 503, "The store is in trouble.") : AdminAnswer(json: Array(#"["done"]"#.utf8))
+        }
+        #expect(failed.failure != nil)
+        #expect(failed.summary == "0")
+    }
+}
