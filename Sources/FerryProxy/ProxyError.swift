@@ -39,6 +39,14 @@ package struct ProxyError: Error, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Whether the proxy wants another user name or password.
+    package var isAboutPassword: Bool {
+        switch self.fault {
+        case .wantsPassword, .refusesPassword: true
+        case .refused, .closed, .notHTTP, .answerTooLong, .lost: false
+        }
+    }
+
     /// The observation, and its cure if there is a short one.
     package var description: String {
         switch self.fault {

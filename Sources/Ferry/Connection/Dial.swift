@@ -156,16 +156,19 @@ final class Dial: @unchecked Sendable {
         self.complete(.established(channel, stack))
     }
 
-    /// - Parameter error: the error; nil if the connection was closed without one.
-    private func failed(_ place: Int, _ error: (any Error)?) {
+    /// - Parameter reported: the error; nil if the connection was closed without one.
+    private func failed(_ place: Int, _ reported: (any Error)?) {
         // The first error is the cause; later errors are its consequences.
         guard self.completion != nil, self.attempts[place].fault == nil else { return }
-        let error: (any Error)? =
-            if let fault = error as? ProxyError {
-                ProviderError(.connectFailed, fault.description, cause: fault)
-            } else {
-                (error as? TLSError)?.ofOtherProtocol ?? error
-            }
+        let error: (any Error)?
+        if let fault = reported as? ProxyError {
+            let failure = ProviderError(.connectFailed, fault.description, cause: fault, isLasting: fault.isLasting)
+            // The other addresses of the proxy would get the same password, and the proxy may lock its user out.
+            if fault.isAboutPassword { return self.complete(.failed(.notConnected(failure))) }
+            error = failure
+        } else {
+            error = (reported as? TLSError)?.ofOtherProtocol ?? reported
+        }
         if let refusal = self.connector.refusal(error, version: nil, hasReceived: false) {
             // The other addresses belong to the same service and would refuse too. Repeated refusals would look like an
             // attack.

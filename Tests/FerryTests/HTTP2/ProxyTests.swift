@@ -40,6 +40,7 @@ struct ProxyTests {
     private func errors(
         _ behaviour: TestProxy.Behaviour,
         password: String? = nil,
+        isLasting: Bool? = nil,
         _ change: (inout HTTP2Configuration) -> Void = { _ in }
     ) async throws -> [ProviderError] {
         var errors: [ProviderError] = []
@@ -63,23 +64,25 @@ struct ProxyTests {
         }
         // One retry is allowed, and none where it could not help.
         #expect(errors.count == (errors.first?.isLasting == true ? 1 : 2) * Arrangement.current.loops)
+        if let isLasting { #expect(errors.allSatisfy { $0.isLasting == isLasting }) }
         return errors
     }
 
     @Test func `a wrong password, and none where one is wanted, are told apart`() async throws {
         let behaviour = TestProxy.Behaviour.tunnel(authorization: Self.authorization)
-        for error in try await self.errors(behaviour, password: "wrong") {
+        for error in try await self.errors(behaviour, password: "wrong", isLasting: true) {
             #expect(error.code == .connectFailed)
             #expect(error.message.contains("refused the user name and the password (status 407)"))
             #expect(!error.message.contains("wrong"))
         }
-        for error in try await self.errors(behaviour) {
+        for error in try await self.errors(behaviour, isLasting: true) {
             #expect(error.message.contains("wants a user name and a password (status 407)"))
         }
     }
 
     @Test func `another status is named`() async throws {
-        for error in try await self.errors(.say("HTTP/1.1 503 Service Unavailable\r\n\r\n", closes: true)) {
+        let behaviour = TestProxy.Behaviour.say("HTTP/1.1 503 Service Unavailable\r\n\r\n", closes: true)
+        for error in try await self.errors(behaviour, isLasting: false) {
             #expect(error.code == .connectFailed)
             #expect(error.message.contains("did not connect to 127.0.0.1:"))
             #expect(error.message.contains("status 503"))
