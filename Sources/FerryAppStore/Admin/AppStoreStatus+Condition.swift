@@ -4,30 +4,36 @@ internal import FerryAdmin
 extension AppStoreStatus {
     /// The age from which a waiting notification is a trouble, in seconds.
     private static let oldAge = 60.0
+    /// The time for which a failed delivery takes a receiver without a store out of service, in seconds. Only a post makes
+    /// the next attempt, and a balancer sends posts only to a receiver that is ready.
+    private static let failurePeriod = 60
 
     /// Judges the figures, and fills ``condition``, ``troubles``, ``ready`` and ``delivering``.
     package mutating func judge() {
-        let taking = self.takingFault
+        let taking = self.takingFault()
         let delivering = self.deliveryFaults
         let down = (taking.map { ["Not taking notifications: \($0) Apple comes again."] } ?? []) + delivering
         let troubles = self.troubleSentences(delivers: down.isEmpty)
         self.troubles = down.map { Condition(.down, $0) } + troubles.map { Condition(.trouble, $0) }
         self.condition = self.troubles.first ?? Condition(.well, self.wellSentence)
         self.ready =
-            taking.map { Health(isGood: false, "Not taking notifications: \($0)") }
+            self.takingFault(since: self.now - Self.failurePeriod)
+            .map { Health(isGood: false, "Not taking notifications: \($0)") }
             ?? Health(isGood: true, self.readySentence)
         self.delivering = delivering.first.map { Health(isGood: false, $0) } ?? Health(isGood: true, self.goodDelivery)
     }
 
     /// Why no notification can be taken; nil: it can. A receiver with a store takes notifications while its destinations are
     /// away, so it must stay in service.
-    private var takingFault: String? {
+    ///
+    /// - Parameter start: the time before which a failed delivery does not count, in UNIX seconds.
+    private func takingFault(since start: Int = .min) -> String? {
         switch self.store {
         case .good: nil
         case .troubled: "the store cannot be written: \(Self.sentence(self.storeTrouble))"
         case .silent: "the store does not answer."
         case .none:
-            self.destinations.first { $0.state == .failing }.map {
+            self.destinations.first { $0.state == .failing && $0.lastFailure?.at ?? start >= start }.map {
                 "\($0.name) does not take them, and there is no store: \(Self.sentence($0.lastFailure?.sentence))"
             }
         }

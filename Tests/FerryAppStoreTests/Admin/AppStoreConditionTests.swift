@@ -78,7 +78,7 @@ import Testing
         let status = Self.status {
             $0.store = .none
             $0.destinations[0].state = .failing
-            $0.destinations[0].lastFailure = AlarmLine(at: 1, "Connection refused.")
+            $0.destinations[0].lastFailure = AlarmLine(at: 1_700_000_000 - 60, "Connection refused.")
         }
         #expect(
             status.condition
@@ -89,6 +89,16 @@ import Testing
                 )
         )
         #expect(!status.ready.isGood)
+    }
+
+    @Test func `without a store, a failure of more than a minute ago leaves the receiver ready for the next post`() {
+        let status = Self.status {
+            $0.store = .none
+            $0.destinations[0].state = .failing
+            $0.destinations[0].lastFailure = AlarmLine(at: 1_700_000_000 - 61, "Connection refused.")
+        }
+        #expect(status.ready.isGood)
+        #expect(status.condition.level == .down)
     }
 
     @Test func `a store that cannot be written, or does not answer, takes the receiver out of service`() {
