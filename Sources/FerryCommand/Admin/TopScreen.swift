@@ -14,7 +14,7 @@ enum TopScreen {
     /// - Parameters:
     ///   - command: the command for other places than a terminal.
     ///   - screen: asks for the status, and returns its lines.
-    static func run(insteadOf command: String, _ screen: () async throws -> String) async throws {
+    static func run(insteadOf command: String, _ screen: @escaping @Sendable () async throws -> String) async throws {
         guard isatty(STDOUT_FILENO) == 1 else {
             throw CommandFailure.usage("'top' draws on a terminal: use '\(command)', also with --json.")
         }
@@ -28,21 +28,44 @@ enum TopScreen {
             withExtendedLifetime(signals) {}
         }
         var fault: String?
-        while !isEnded.withLock({ $0 }) {
+        var asking: Task<Void, Never>?
+        defer { asking?.cancel() }
+        while true {
             let size = terminal.size
             let head = fault.map { "\($0.printable)\n" } ?? ""
             terminal.draw(self.cut(head + text, lines: size.lines - 1, columns: size.columns))
-            let next = ContinuousClock.now + .seconds(1)
-            while ContinuousClock.now < next, !isEnded.withLock({ $0 }) {
-                // A short wait, so that a signal is answered at once.
-                if terminal.key(within: 100) == "q" { return }
+            let answer = Locked<Result<String, any Error>?>(nil)
+            // Beside the keys: a gateway that hangs must not hold back the end.
+            asking = Task {
+                try? await Task.sleep(for: .seconds(1))
+                do {
+                    let next = try await screen()
+                    answer.withLock { $0 = .success(next) }
+                } catch {
+                    answer.withLock { $0 = .failure(error) }
+                }
             }
-            do {
-                text = try await screen()
+            var result: Result<String, any Error>?
+            while result == nil {
+                // A short wait, so that a signal is answered at once.
+                let key = terminal.key(within: 100)
+                if isEnded.withLock({ $0 }) { return }
+                if let key, self.isEnd(key) { return }
+                // The wait for a key blocks a thread, and the request may need this one.
+                await Task.yield()
+                result = answer.withLock { $0 }
+            }
+            switch result {
+            case .success(let next)?:
+                text = next
                 fault = nil
-            } catch {
+            case .failure(let error)?:
                 fault = "No answer now: \((error as? CommandFailure)?.message ?? Sentence.of(error))"
+            case nil: break
             }
         }
     }
+
+    /// Whether a key ends the screen: q, Control-C or Control-\.
+    static func isEnd(_ key: Character) -> Bool { key == "q" || key == "\u{03}" || key == "\u{1c}" }
 }

@@ -12,8 +12,9 @@ package final class TerminalScreen {
         self.isRaw = tcgetattr(STDIN_FILENO, &self.before) == 0
         if self.isRaw {
             var keys = self.before
-            // Signals stay: Control-C ends the program.
-            keys.c_lflag &= ~tcflag_t(ICANON | ECHO)
+            // Without ISIG, Control-C and others are keys. A signal by Control-\ or Control-Z would leave the terminal as
+            // it is now.
+            keys.c_lflag &= ~tcflag_t(ICANON | ECHO | ISIG)
             tcsetattr(STDIN_FILENO, TCSANOW, &keys)
         }
         // The other screen of the terminal, without a cursor.

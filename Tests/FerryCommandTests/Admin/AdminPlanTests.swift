@@ -45,6 +45,11 @@ import Testing
         )
     }
 
+    @Test func `q and the keys that would be signals end a screen`() {
+        for key: Character in ["q", "\u{03}", "\u{1c}"] { #expect(TopScreen.isEnd(key)) }
+        for key: Character in ["\u{1a}", "Q", "\u{1b}"] { #expect(!TopScreen.isEnd(key)) }
+    }
+
     @Test func `a screen is cut to its terminal`() {
         #expect(TopScreen.cut("12345\nab\nc", lines: 2, columns: 4) == "123…\nab")
     }
