@@ -32,6 +32,24 @@ import Testing
         #expect(await value.value(within: .seconds(300)) == 7)
     }
 
+    @Test func `readers that gave up leave nothing behind while the value hangs`() async {
+        let (gate, open) = AsyncStream.makeStream(of: Void.self)
+        let value = SharedValue<Int>(lifetime: .seconds(300)) {
+            for await _ in gate { break }
+            return 7
+        }
+        await withTaskGroup(of: Int?.self) { group in
+            for _ in 0..<100 { group.addTask { await value.value(within: .milliseconds(10)) } }
+            for await found in group { #expect(found == nil) }
+        }
+        #expect(await value.readers.isEmpty)
+        async let late = value.value(within: .seconds(300))
+        while await value.readers.isEmpty { await Task.yield() }
+        open.yield()
+        #expect(await late == 7)
+        #expect(await value.readers.isEmpty)
+    }
+
     @Test func `the answers of a snapshot are made once`() {
         let answers = SharedAnswers()
         let made = Counter()

@@ -1,5 +1,4 @@
 internal import Dispatch
-internal import FerryCore
 
 /// A value that is made anew only after its lifetime, however many ask for it.
 ///
@@ -10,7 +9,10 @@ package actor SharedValue<Value: Sendable> {
     private let lifetime: Duration
     private let make: @Sendable () async -> Value
     private var last: (value: Value, at: ContinuousClock.Instant)?
-    private var making: Task<Value, Never>?
+    private var isMaking = false
+    /// The readers that wait for the value that is being made. Each is resumed once, when it is removed.
+    private(set) var readers: [Int: CheckedContinuation<Value?, Never>] = [:]
+    private var lastReader = 0
 
     package init(lifetime: Duration = .milliseconds(100), _ make: @escaping @Sendable () async -> Value) {
         self.lifetime = lifetime
@@ -19,47 +21,45 @@ package actor SharedValue<Value: Sendable> {
 
     /// The last value if it is fresh, or a new one; nil if there is none within `limit`.
     ///
-    /// What makes the value may hang: an event loop, or a disk. Without a limit, readers would then keep all connections
+    /// The maker of the value may hang: an event loop, or a disk. Without a limit, readers would then keep all connections
     /// of the admin service, and nobody could ask what is wrong.
     package func value(within limit: Duration) async -> Value? {
         if let last, ContinuousClock.now - last.at < self.lifetime { return last.value }
-        return await Self.result(of: self.making ?? self.begin(), within: limit)
+        if !self.isMaking { self.begin() }
+        self.lastReader += 1
+        let reader = self.lastReader
+        return await withCheckedContinuation { continuation in
+            self.readers[reader] = continuation
+            self.scheduleEnd(of: reader, after: limit)
+        }
     }
 
-    private func begin() -> Task<Value, Never> {
+    private func begin() {
+        self.isMaking = true
         let make = self.make
-        let task = Task {
+        // Detached, so that a maker that blocks its thread does not block the readers of this actor.
+        Task.detached {
             let value = await make()
-            self.end(value)
-            return value
+            await self.end(value)
         }
-        self.making = task
-        return task
     }
 
     private func end(_ value: Value) {
-        self.making = nil
+        self.isMaking = false
         self.last = (value, .now)
+        let readers = self.readers
+        self.readers = [:]
+        for continuation in readers.values { continuation.resume(returning: value) }
     }
 
-    private static func result(of task: Task<Value, Never>, within limit: Duration) async -> Value? {
-        await withCheckedContinuation { continuation in
-            let waiting = Answer(continuation)
-            Task { waiting.give(await task.value) }
-            // Not on an event loop, because that may be what hangs.
-            let milliseconds = Int(limit / .milliseconds(1))
-            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { waiting.give(nil) }
+    /// The timer is not on an event loop, because an event loop may be the part that hangs.
+    private nonisolated func scheduleEnd(of reader: Int, after limit: Duration) {
+        let milliseconds = Int(limit / .milliseconds(1))
+        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { [weak self] in
+            guard let self else { return }
+            Task { await self.giveUp(reader) }
         }
     }
 
-    /// A continuation that is resumed once.
-    private final class Answer: Sendable {
-        private let continuation: Locked<CheckedContinuation<Value?, Never>?>
-
-        init(_ continuation: CheckedContinuation<Value?, Never>) {
-            self.continuation = Locked<CheckedContinuation<Value?, Never>?>(continuation)
-        }
-
-        func give(_ value: Value?) { self.continuation.withLock { $0.take() }?.resume(returning: value) }
-    }
+    private func giveUp(_ reader: Int) { self.readers.removeValue(forKey: reader)?.resume(returning: nil) }
 }
