@@ -57,10 +57,12 @@ package final class AppStoreAdmin: Sendable {
     private let around: Surroundings
     private let page = AppStorePage()
     private let snapshot: SharedValue<Snapshot>
+    private let storeSize: StoreSize?
 
     /// - Parameter store: nil: there is none.
     package init(_ watch: AppStoreWatch, _ store: AppStoreStore?, _ around: Surroundings) {
         self.around = around
+        self.storeSize = around.storePath.map { StoreSize(of: $0) }
         let startedAt = Int(Date.now.timeIntervalSince1970)
         let history = LockedHistory()
         let stored = store.map { store in
@@ -93,25 +95,26 @@ package final class AppStoreAdmin: Sendable {
         guard let snapshot = await self.snapshot.value(within: Self.patience) else {
             return AdminAnswer(status: 503, "The figures of the receiver cannot be had.")
         }
+        let storeBytes: Int? = if request.path == "/metrics" { await self.storeSize?.bytes } else { nil }
         return snapshot.answers.answer(request.path) {
             switch request.path {
             case "/": self.page.answer(snapshot.status)
             case "/status": AdminAnswer(encoding: snapshot.status)
-            case "/metrics": self.metrics(snapshot)
+            case "/metrics": self.metrics(snapshot, storeBytes)
             case "/health/ready": AdminAnswer(snapshot.status.ready)
             default: AdminAnswer(snapshot.status.delivering)
             }
         }
     }
 
-    private func metrics(_ snapshot: Snapshot) -> AdminAnswer {
+    private func metrics(_ snapshot: Snapshot, _ storeBytes: Int?) -> AdminAnswer {
         let metrics = AppStoreMetrics(
             snapshot.posts,
             snapshot.deliveries,
             snapshot.status,
             connections: snapshot.connections,
             droppedLogs: self.around.droppedLogs(),
-            storeBytes: self.around.storePath.map(StoreSize.bytes)
+            storeBytes: storeBytes
         )
         return AdminAnswer(contentType: MetricsText.contentType, body: metrics.text.bytes)
     }

@@ -16,7 +16,7 @@ package struct AppStoreMetrics {
     /// - Parameters:
     ///   - deliveries: in the order of the status.
     ///   - droppedLogs: the lines that the log had no room for.
-    ///   - storeBytes: the size of the store on disk; nil: there is none.
+    ///   - storeBytes: the size of the store on disk; nil if there is no store, or its disk does not answer.
     package init(
         _ posts: PostFigures,
         _ deliveries: [DeliveryWatch.Figures],

@@ -78,11 +78,13 @@ package final class GatewayAdmin: Sendable {
     private let present: Present
     private let page = GatewayPage()
     private let snapshot: SharedValue<Snapshot?>
+    private let storeSize: StoreSize?
 
     package init(_ gateway: Gateway, _ around: Surroundings) {
         self.gateway = gateway
         let present = Present(around)
         self.present = present
+        self.storeSize = around.storePath.map { StoreSize(of: $0) }
         let (startedAt, rates) = (Int(Date().timeIntervalSince1970), Rates())
         self.snapshot = SharedValue {
             guard let figures = try? await gateway.figures else { return nil }
@@ -120,11 +122,12 @@ package final class GatewayAdmin: Sendable {
             return AdminAnswer(status: 503, "The event loop of the gateway does not answer.")
         }
         guard let snapshot = found else { return AdminAnswer(status: 503, "It ends.") }
+        let storeBytes: Int? = if request.path == "/metrics" { await self.storeSize?.bytes } else { nil }
         return snapshot.answers.answer(request.path) {
             switch request.path {
             case "/": self.page.answer(snapshot.status)
             case "/status": AdminAnswer(encoding: snapshot.status)
-            case "/metrics": self.metrics(snapshot)
+            case "/metrics": self.metrics(snapshot, storeBytes)
             case "/health/ready": AdminAnswer(snapshot.status.ready)
             default: AdminAnswer(snapshot.status.delivering)
             }
@@ -133,14 +136,14 @@ package final class GatewayAdmin: Sendable {
 
     // MARK: Answers
 
-    private func metrics(_ snapshot: Snapshot) -> AdminAnswer {
+    private func metrics(_ snapshot: Snapshot, _ storeBytes: Int?) -> AdminAnswer {
         let metrics = GatewayMetrics(
             snapshot.figures,
             snapshot.loop,
             snapshot.status,
             upstreams: snapshot.upstreams,
             droppedLogs: self.present.value.droppedLogs(),
-            storeBytes: self.present.value.storePath.map(StoreSize.bytes)
+            storeBytes: storeBytes
         )
         return AdminAnswer(contentType: MetricsText.contentType, body: metrics.text.bytes)
     }
