@@ -57,6 +57,7 @@ package final class Listener: Sendable {
             bootstrap
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    if configuration.passed == nil, configuration.socketPath != nil { try Self.restrict(channel) }
                     let handler = AcceptHandler(limit: limit, isEncrypted: configuration.tls != nil) { waits in
                         if waits { open.count { $0.waits += 1 } }
                         configuration.onWait(waits)
@@ -84,8 +85,21 @@ package final class Listener: Sendable {
                 .bind(host: configuration.host, port: configuration.port).get()
         }
         let channel = try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get()
-        chmod(path, 0o600)
+        // On Linux the file has this mode since its creation. Other systems ignore the mode of the socket.
+        guard chmod(path, 0o600) == 0 else {
+            let fault = IOError(errnoCode: errno, reason: "chmod of the socket \(path)")
+            try? await channel.close()
+            throw fault
+        }
         return channel
+    }
+
+    /// Gives a socket that is not bound yet the mode that Linux copies to its file when it is bound. Without this, other
+    /// users could connect between the creation of the file and its `chmod`.
+    private static func restrict(_ channel: any Channel) throws {
+        _ = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
+            _ = fchmod(socket, 0o600)
+        }
     }
 
     private static func take(_ passed: PassedSocket, _ bootstrap: ServerBootstrap) async throws -> any Channel {

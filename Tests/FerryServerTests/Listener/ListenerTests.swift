@@ -1,5 +1,6 @@
 internal import FerryOpenSSL
 @testable internal import FerryServer
+internal import Foundation
 internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
@@ -49,6 +50,15 @@ struct ListenerTests {
             #expect(listener.counts.waits == 0)
         }
         #expect(numbers.withLock { $0 } == [1, 2])
+    }
+
+    @Test func `a socket in the file system is for its owner alone`() async throws {
+        let path = "/tmp/ferry-\(UInt32.random(in: 0 ... .max))"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try await Self.with(configure: { $0.socketPath = path }) { _ in
+            let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber
+            #expect(mode?.intValue == 0o600)
+        }
     }
 
     @Test func `an address that is taken is an error`() async throws {
