@@ -39,6 +39,13 @@ import Testing
         #expect(Self.answer(access, .port, "GET", HTTPHeaders([("Host", "localhost"), ("Host", "x")])) == .foreignHost)
     }
 
+    @Test func `a port with a token is asked under any name`() {
+        let access = AdminAccess(names: [], token: Array("secret".utf8))
+        let headers: HTTPHeaders = ["Host": "balancer.example", "Authorization": "Bearer secret"]
+        #expect(Self.answer(access, .port, "GET", headers) == nil)
+        #expect(Self.answer(access, .port, "GET", ["Host": "balancer.example"]) == .unauthorized)
+    }
+
     @Test func `the port only reads`() {
         let access = AdminAccess(names: [], token: nil)
         #expect(Self.answer(access, .port, "HEAD", ["Host": "localhost"]) == nil)

@@ -25,7 +25,7 @@ package struct AdminAccess: Sendable {
         case readOnly
     }
 
-    /// The names under which the port may be asked, besides `localhost` and every address: an address cannot be made to
+    /// The names under which a port without a token may be asked, besides `localhost` and every address: an address cannot be made to
     /// lead elsewhere, and a name can.
     private let names: Set<String>
     private let token: [UInt8]?
@@ -40,8 +40,11 @@ package struct AdminAccess: Sendable {
 
     package func admit(_ way: Way, _ method: String, _ headers: HTTPHeaders) throws(Refusal) {
         guard case .port = way else { return }
-        let hosts = headers["host"]
-        guard hosts.count == 1, self.isOwn(hosts[0]) else { throw .foreignHost }
+        // A page of somebody else's cannot send the token, so with a token any name will do, such as that of a balancer.
+        if self.token == nil {
+            let hosts = headers["host"]
+            guard hosts.count == 1, self.isOwn(hosts[0]) else { throw .foreignHost }
+        }
         guard self.isAuthorized(headers["authorization"].first) else { throw .unauthorized }
         guard ["GET", "HEAD"].contains(method) else { throw .readOnly }
     }
