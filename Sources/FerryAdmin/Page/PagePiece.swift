@@ -112,9 +112,14 @@ package enum PagePiece {
     package static func counts(_ title: String, _ word: String, _ member: String, _ counts: [String: Int]) -> String {
         guard !counts.isEmpty else { return "" }
         let rows = counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { name, count in
-            self.head(name) + self.number("\(member).\(name)", count)
+            self.head(name) + self.number("\(member).\(self.key(name))", count)
         }
         return self.table(title, [(word, false), ("count", true)], rows)
+    }
+
+    /// A name as one step of a path. The script of the page splits a binding at dots and bars.
+    static func key(_ name: String) -> String {
+        [("%", "%25"), (".", "%2E"), ("|", "%7C")].reduce(name) { $0.replacing($1.0, with: $1.1) }
     }
 
     package static func certificates(_ ends: [CertificateEnd], now: Int) -> String {
@@ -122,7 +127,8 @@ package enum PagePiece {
         let rows = ends.enumerated().map { index, end in
             let days = end.daysLeft(now: now)
             let text = days < 0 ? "ended" : days == 1 ? "1 day" : "\(HTML.number(days)) days"
-            return self.head(end.file) + "<td>\(HTML.escaped(end.use))</td>"
+            return "<th scope=\"row\" \(self.bound("certificates.\(index).file|s", end.file))</th>"
+                + self.cell("certificates.\(index).use|s", end.use)
                 + "<td class=\"n\" \(self.bound("certificates.\(index).endsAt|d", text))</td>"
         }
         return self.table("Certificates", [("file", false), ("used as", false), ("left", true)], rows)
@@ -130,7 +136,8 @@ package enum PagePiece {
 
     package static func alarms(_ alarms: [AlarmLine]) -> String {
         let lines = alarms.enumerated().reversed().map { index, alarm in
-            "<li>\(self.clock("alarms.\(index).at", alarm.at)) \(HTML.escaped(alarm.sentence))</li>"
+            "<li>\(self.clock("alarms.\(index).at", alarm.at)) "
+                + "<span \(self.bound("alarms.\(index).sentence|s", alarm.sentence))</span></li>"
         }
         let none = "<p class=\"quiet\">None since the start.</p>"
         let list = lines.isEmpty ? none : "<ul class=\"plain\">\(lines.joined())</ul>"

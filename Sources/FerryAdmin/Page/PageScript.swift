@@ -16,14 +16,14 @@ enum PageScript {
             d: (v, s) => { const d = Math.floor((v - s.now) / 86400); return d < 0 ? 'ended' : d === 1 ? '1 day' : group(d) + ' days'; },
             l: v => new Date(v * 1000).toLocaleTimeString()
           };
-          const at = (s, path) => path.split('.').reduce((v, k) => v == null ? v : v[k], s);
+          const at = (s, path) => path.split('.').reduce((v, k) => v == null ? v : v[decodeURIComponent(k)], s);
           const shape = s => Object.keys(s).sort()
             .filter(k => k !== 'history' && s[k] !== null && typeof s[k] === 'object')
             .map(k => Array.isArray(s[k]) ? k + s[k].length : k + Object.keys(s[k]).sort().join())
             .concat(s.alarms.length ? s.alarms[s.alarms.length - 1].at : []).join('/');
           const line = (steps, key, top) => steps.map((p, i) =>
             (720 - (steps.length - i) * 2) + ',' + (150 - (top ? p[key] / top : 0) * 140).toFixed(1)).join(' ');
-          let first = null, failures = 0;
+          let first = null, heard = performance.now();
           const show = s => {
             if (first !== null && first !== shape(s)) { location.reload(); return; }
             first = shape(s);
@@ -48,12 +48,12 @@ enum PageScript {
               const answer = await fetch('/status', { cache: 'no-store', signal: AbortSignal.timeout(5000) });
               if (!answer.ok) throw new Error(answer.status);
               show(await answer.json());
-              failures = 0;
+              heard = performance.now();
               if (live) live.textContent = 'Live';
             } catch (e) {
-              failures += 1;
-              if (live) live.textContent = 'No answer for ' + failures + ' s: the figures below are old';
-              if (failures > 2) document.body.dataset.level = 'down';
+              const silence = Math.round((performance.now() - heard) / 1000);
+              if (live) live.textContent = 'No answer for ' + silence + ' s: the figures below are old';
+              if (silence > 2) document.body.dataset.level = 'down';
             }
             setTimeout(ask, 1000);
           };
