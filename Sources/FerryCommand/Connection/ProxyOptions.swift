@@ -32,12 +32,14 @@ extension OptionArguments where Section == ProxySection {
         guard let proxy = self.endpoint("proxy"), let port = proxy.port else {
             return readsVariables ? try Self.proxyOfVariables(for: host) : nil
         }
-        return HTTPProxy(
+        let found = HTTPProxy(
             host: proxy.host,
             port: port,
             userName: self.text("proxy-user"),
             password: try self.password()
         )
+        if let fault = found.fault(connectingTo: host) { throw .usage(fault) }
+        return found
     }
 
     private static func proxyOfVariables(for host: String) throws(CommandFailure) -> HTTPProxy? {

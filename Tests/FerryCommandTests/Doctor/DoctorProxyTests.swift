@@ -28,6 +28,17 @@ import Testing
         }
     }
 
+    @Test func `a user name that no proxy can take is status 2 and one sentence`() async throws {
+        try await APNsHarness.run { harness in
+            let output = try await FerryProgram.run(
+                ["doctor", "localhost:1", "--http2", "--proxy", "localhost:1", "--proxy-user", "a:b"] + harness.token(),
+                in: harness.directory
+            )
+            #expect(output.status == 2)
+            #expect(output.messages.contains("must not hold a colon"))
+        }
+    }
+
     @Test func `a refused password is told from a missing one`() async throws {
         try await DoctorHTTP2Tests.withAPNs { harness, port, token in
             try await TestProxy.run(.tunnel(authorization: Self.authorization)) { proxy in
