@@ -27,7 +27,7 @@ package struct PushExamination: Sendable {
     /// The name that the server's certificate must have; nil for the name of the host.
     package var serverName: String?
     package var trustRoots = TrustRoots.system
-    /// The proxy in front of the host; nil: there is none.
+    /// The proxy in front of the host; nil without a proxy.
     package var proxy: HTTPProxy?
     /// The oldest TLS that the provider accepts.
     package var profile = TLSProfile.modern

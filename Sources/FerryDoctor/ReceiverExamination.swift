@@ -14,7 +14,7 @@ package struct ReceiverExamination: Sendable {
 
     /// - Parameters:
     ///   - authorities: the authorities that replace the system's; nil for the system's.
-    ///   - proxy: the proxy in front of the receiver; nil: there is none.
+    ///   - proxy: the proxy in front of the receiver; nil without a proxy.
     ///   - limit: the limit of each step.
     package init(_ url: HTTPURL, authorities: TrustRoots?, proxy: HTTPProxy? = nil, limit: Duration) {
         self.url = url

@@ -27,7 +27,7 @@ package struct ProxyEnvironment: Sendable {
         self.exceptions = NoProxyList(Self.first(["no_proxy", "NO_PROXY"], of: variables)?.value ?? "")
     }
 
-    /// Returns the proxy for connections to a host; nil: there is none.
+    /// Returns the proxy for connections to a host; nil without a proxy.
     ///
     /// - Throws: ``ProxyAddressFault`` when the variable names no proxy that can be used.
     package func proxy(for host: String) throws(ProxyAddressFault) -> Found? {

@@ -1,6 +1,6 @@
 /// The reason why a proxy opened no tunnel. The description has neither user name nor password.
 package struct ProxyError: Error, Sendable, CustomStringConvertible {
-    /// What a proxy did in place of opening a tunnel.
+    /// The ways in which a proxy fails to open a tunnel.
     package enum Fault: Equatable, Sendable {
         /// It answered with this status.
         case refused(status: Int)

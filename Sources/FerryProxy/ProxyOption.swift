@@ -1,6 +1,6 @@
 /// The option `proxy` of a configuration, with `proxyUser` and the password of `proxyPasswordFile`.
 package enum ProxyOption {
-    /// Returns the proxy for connections to a host; nil: there is none.
+    /// Returns the proxy for connections to a host; nil without a proxy.
     ///
     /// - Parameters:
     ///   - text: the value of `proxy`; nil if it was not given.

@@ -1,6 +1,6 @@
 internal import FerryPlatform
 
-/// What the system says about this process, under the names that Prometheus' own clients use.
+/// The system's figures for this process, under the names that Prometheus' own clients use.
 ///
 /// Linux only, from `/proc` (proc(5)); elsewhere nothing is known.
 package struct ProcessFigures: Hashable, Sendable {

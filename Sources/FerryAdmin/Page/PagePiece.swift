@@ -106,7 +106,7 @@ package enum PagePiece {
             """
     }
 
-    /// A table of counts by a word, the largest first; nothing if there are none.
+    /// A table of counts by a word, the largest first. Without counts it is empty.
     ///
     /// - Parameter member: the member of the status that has the counts.
     package static func counts(_ title: String, _ word: String, _ member: String, _ counts: [String: Int]) -> String {

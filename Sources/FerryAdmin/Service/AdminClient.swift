@@ -25,7 +25,7 @@ package struct AdminClient: Sendable {
 
     /// - Parameters:
     ///   - url: the port of the service: `http://127.0.0.1:2199`.
-    ///   - token: nil: it wants none.
+    ///   - token: the token that a request must have; nil if every request may come.
     package init(url: HTTPURL, token: String?, trustRoots: TrustRoots) throws(TLSError) {
         var configuration = HTTPClient.Configuration()
         configuration.trustRoots = trustRoots

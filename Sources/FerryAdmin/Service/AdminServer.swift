@@ -97,7 +97,7 @@ package final class AdminServer: Sendable {
     private let running: Running
     /// Counts the answers that it makes.
     private let answer: @Sendable (AdminRequest) async -> AdminAnswer
-    /// The bound port; nil: there is none.
+    /// The bound port; nil without a port.
     package var port: Int? { self.open.withLock { $0?.server.port } }
 
     private init(

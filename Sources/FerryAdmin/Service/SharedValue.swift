@@ -19,7 +19,7 @@ package actor SharedValue<Value: Sendable> {
         self.make = make
     }
 
-    /// The last value if it is fresh, or a new one; nil if there is none within `limit`.
+    /// The last value if it is fresh, or a new one; nil if no value was made within `limit`.
     ///
     /// The maker of the value may hang: an event loop, or a disk. Without a limit, readers would then keep all connections
     /// of the admin service, and nobody could ask what is wrong.

@@ -9,7 +9,7 @@ package struct Health: Hashable, Codable, Sendable {
     }
 }
 
-/// What happens in each second, over the last ten to twenty seconds.
+/// Events per second, averaged over the last ten to twenty seconds.
 package struct Rate: Hashable, Codable, Sendable {
     package var read: Double
     package var accepted: Double

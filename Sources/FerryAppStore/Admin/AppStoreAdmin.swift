@@ -10,14 +10,14 @@ internal import NIOCore
 /// All readers share one snapshot, which is made at most ten times a second. What waits in the store is counted at most
 /// once in two seconds, because it takes the store's thread for some milliseconds.
 package final class AppStoreAdmin: Sendable {
-    /// What the process knows and the receiver does not.
+    /// Facts about the process that the receiver cannot know itself.
     package struct Surroundings: Sendable {
         package var ferry: String
         package var connections: @Sendable () -> (counts: ConnectionCounts, open: Int)
         package var certificates: @Sendable () -> [CertificateEnd]
         package var alarms: @Sendable () -> [AlarmLine]
         package var droppedLogs: @Sendable () -> Int
-        /// The path of the store; nil: there is none.
+        /// The path of the store; nil without a store.
         package var storePath: String?
 
         package init(ferry: String, storePath: String? = nil) {
@@ -59,7 +59,7 @@ package final class AppStoreAdmin: Sendable {
     private let snapshot: SharedValue<Snapshot>
     private let storeSize: StoreSize?
 
-    /// - Parameter store: nil: there is none.
+    /// - Parameter store: the state of the store; nil without a store.
     package init(_ watch: AppStoreWatch, _ store: AppStoreStore?, _ around: Surroundings) {
         self.around = around
         self.storeSize = around.storePath.map { StoreSize(of: $0) }

@@ -13,7 +13,7 @@ package struct AppStoreStatus: Hashable, Codable, Sendable {
     package var now: Int
     package var startedAt: Int
     package var condition: Condition
-    /// What is wrong, each in one sentence, the worst first.
+    /// The troubles, each in one sentence, the worst first.
     package var troubles: [Condition]
     package var ready: Health
     package var delivering: Health
@@ -28,11 +28,11 @@ package struct AppStoreStatus: Hashable, Codable, Sendable {
     package var answers: [String: Int]
     package var destinations: [Destination]
     package var store: Store
-    /// Why the store cannot be written; nil: it can, or there is none.
+    /// The reason why the store cannot be written; nil if it can be written, and without a store.
     package var storeTrouble: String?
     /// The deliveries that wait for the destinations of this process.
     package var waiting: Int
-    /// The age of the oldest of them, in seconds; nil: there is none.
+    /// The age of the oldest of them, in seconds; nil if none waits.
     package var oldestAge: Double?
     /// The deliveries that wait for destinations that this process does not have.
     package var unsent: Int

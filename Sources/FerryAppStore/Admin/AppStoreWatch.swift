@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// What a receiver does, for operators: its posts and its deliveries. Any thread.
+/// The posts and deliveries of a receiver, for operators. Any thread.
 package final class AppStoreWatch: Sendable {
     /// The watches, in the order of the destinations.
     package let deliveries: [DeliveryWatch]

@@ -4,7 +4,7 @@ package import FerryCore
 ///
 /// `posts` = `taken` + `copies` + `postponed` + the sum of `refused`, at each moment.
 package struct PostFigures: Hashable, Sendable {
-    /// Why a post was refused. The names are those of the metrics.
+    /// The cause for which a post was refused. The names are those of the metrics.
     package enum Cause: String, CaseIterable, Sendable {
         case malformed, forged
         case otherApp = "other_app"

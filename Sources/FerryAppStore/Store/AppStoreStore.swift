@@ -61,7 +61,7 @@ public final class AppStoreStore: Service {
     let thread = NIOThreadPool(numberOfThreads: 1)
     let core = Core()
     private let queue = Locked(Queue())
-    /// Why the store could not be written at the last try.
+    /// The reason why the last write to the store failed.
     let writeTrouble = Locked<String?>(nil)
     /// Raised when there is something new to deliver, and when deliveries must end.
     let changes = Signal()

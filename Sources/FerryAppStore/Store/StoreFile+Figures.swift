@@ -1,6 +1,6 @@
 internal import FerrySQLite
 
-/// What waits in a store, for operators.
+/// The notifications that wait in a store, for operators.
 package struct AppStoreStoreFigures: Hashable, Sendable {
     package struct Destination: Hashable, Sendable {
         package var name: String
@@ -20,7 +20,7 @@ package struct AppStoreStoreFigures: Hashable, Sendable {
     package var destinations: [Destination]
     /// The notifications in the store.
     package var kept: Int
-    /// Why the store could not be written at the last try; nil if it could.
+    /// The reason why the last write to the store failed; nil if it did not fail.
     package var trouble: String?
 }
 

@@ -26,7 +26,7 @@ struct AdminPlan {
 
     var socket: Socket
     var port: AdminServer.Port?
-    /// What a person should know at each start.
+    /// Warnings for each start.
     var warnings: [String] = []
     /// The certificate of the port.
     var identity: TLSIdentity?
@@ -34,7 +34,7 @@ struct AdminPlan {
     /// - Parameters:
     ///   - form: how the operator wrote the settings.
     ///   - server: whose service it is.
-    ///   - store: the path of the store; nil: there is none.
+    ///   - store: the path of the store; nil without a store.
     ///   - path: the path of a file that has to be there, by its name and the word of its setting.
     init(
         _ settings: AdminSettings,

@@ -6,7 +6,7 @@ internal import FerryTerminal
 struct AdminService {
     private let server: AdminServer
     private let ticking: Task<Void, Never>
-    /// The bound port; nil: there is none.
+    /// The bound port; nil without a port.
     var port: Int? { self.server.port }
 
     /// Begins to answer; nil if there is no socket and no port.

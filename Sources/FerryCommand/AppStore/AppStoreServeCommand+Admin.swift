@@ -5,7 +5,7 @@ internal import FerryOpenSSL
 internal import FerryPlatform
 internal import FerryTerminal
 
-/// What the messages of a receiver leave for operators. Any thread.
+/// The alarms and errors of a receiver's messages, kept for operators. Any thread.
 final class AppStoreAlarms: Sendable {
     /// The events that come again and again while a destination or a sender is in trouble: they would push out all others.
     private static let frequent: Set<String> = Set(

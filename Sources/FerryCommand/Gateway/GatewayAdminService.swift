@@ -6,7 +6,7 @@ internal import FerryTerminal
 
 /// The admin service of the gateway of this process.
 struct GatewayAdminService {
-    /// What the messages of the process leave for operators. Any thread.
+    /// The alarms and errors of the process's messages, kept for operators. Any thread.
     final class Notes: Sendable {
         let alarms = RecentAlarms()
         private let errors = Locked<[String: AlarmLine]>([:])
@@ -24,7 +24,7 @@ struct GatewayAdminService {
             MessageWriter.shared.write(message)
         }
 
-        /// Notes why the last reload was refused; nil: it was taken.
+        /// Notes the reason why the last reload was refused; nil if it was taken.
         func refusedReload(_ sentence: String?) {
             let line = sentence.map { AlarmLine(at: Int(Date.now.timeIntervalSince1970), $0) }
             self.reload.withLock { $0 = line }
@@ -38,7 +38,7 @@ struct GatewayAdminService {
 
     private let service: AdminService
     private let admin: GatewayAdmin
-    /// The bound port; nil: there is none.
+    /// The bound port; nil without a port.
     var port: Int? { self.service.port }
 
     /// Begins to answer; nil if there is no socket and no port.

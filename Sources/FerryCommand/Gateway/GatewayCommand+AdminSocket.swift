@@ -14,7 +14,7 @@ extension GatewayCommand {
         return path
     }
 
-    /// The admin socket that a configuration leads to; nil: it has none.
+    /// The admin socket that a configuration leads to; nil without a socket.
     ///
     /// The configuration may have a fault elsewhere, as before a reload that is refused. The gateway then names it.
     static func adminSocket(of config: String) throws -> String? {

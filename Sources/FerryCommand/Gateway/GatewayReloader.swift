@@ -13,7 +13,7 @@ internal import FerryTerminal
 ///         └───────────────────┴── a failure ──▶ say why nothing changed
 /// ```
 actor GatewayReloader {
-    /// What the process made of the configuration that holds, by the numbers of the gateway.
+    /// The objects that the process made of the present configuration, by the numbers of the gateway.
     private struct Present {
         var plan: GatewayPlan
         var addresses: [(name: String, address: String)]

@@ -63,7 +63,7 @@ struct UpstreamTrials: Sendable {
         }
     }
 
-    /// What a trial has shown, and what it cannot show.
+    /// The result of a trial, with the parts that no trial can show.
     static func words(_ answer: HTTP2Trial.Answer, _ configuration: HTTP2Configuration) -> String {
         let way = configuration.proxy.map { " through the proxy \($0)" } ?? ""
         let requests =

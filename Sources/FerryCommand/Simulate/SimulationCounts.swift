@@ -2,7 +2,7 @@ internal import FerryAppStoreTesting
 internal import FerryTerminal
 internal import FerryTesting
 
-/// What a simulation took, refused and sent. A service that is not simulated has no counts.
+/// The counts of a simulation: taken, refused and sent. A service that is not simulated has no counts.
 struct SimulationCounts: Equatable, Sendable {
     var binary: GatewayCounts?
     var feedback: FeedbackCounts?

@@ -8,7 +8,7 @@ internal import NIOCore
 ///
 /// All readers share one snapshot, which is made at most ten times a second in one turn of the gateway's event loop.
 package final class GatewayAdmin: Sendable {
-    /// What the process knows and the gateway does not.
+    /// Facts about the process that the gateway cannot know itself.
     package struct Surroundings: Sendable {
         package var ferry: String
         /// The upstreams' names and addresses, by their numbers.
@@ -23,7 +23,7 @@ package final class GatewayAdmin: Sendable {
         package var changedFiles: @Sendable () -> [String]
         package var refusedReload: @Sendable () -> AlarmLine?
         package var droppedLogs: @Sendable () -> Int
-        /// The path of the store; nil: there is none.
+        /// The path of the store; nil without a store.
         package var storePath: String?
         /// Reads the configuration again, and returns the result as JSON; nil if this gateway cannot.
         package var reload: (@Sendable () async -> ReloadAnswer)?

@@ -31,7 +31,7 @@ package struct GatewayMetrics {
     ///   - figures: of the same moment as `status`.
     ///   - upstreams: by their numbers.
     ///   - droppedLogs: the lines that the log had no room for.
-    ///   - storeBytes: the size of the store on disk; nil: there is none.
+    ///   - storeBytes: the size of the store on disk; nil without a store, or if it is not known.
     package init(
         _ figures: GatewayFigures,
         _ loop: LoopFigures,

@@ -13,13 +13,13 @@ package struct GatewayStatus: Hashable, Codable, Sendable {
     package var now: Int
     package var startedAt: Int
     package var condition: Condition
-    /// What is wrong, each in one sentence, the worst first.
+    /// The troubles, each in one sentence, the worst first.
     package var troubles: [Condition]
     package var ready: Health
     package var delivering: Health
     package var counts: FateCounts
     package var unanswered: Int
-    /// The age of the oldest notification without a last answer, in seconds; nil: there is none.
+    /// The age of the oldest notification without a last answer, in seconds; nil if each has one.
     package var oldestAge: Double?
     /// For each second, over the last ten to twenty seconds.
     package var rate: Rate

@@ -23,7 +23,7 @@ package struct ReloadAnswer: Hashable, Codable, Sendable {
     /// The connections that end because the configuration does not allow them.
     package var endedConnections: Int
     package var left: [Left]
-    /// What a person should know about the configuration.
+    /// Warnings about the configuration.
     package var warnings: [String]
 
     package init(

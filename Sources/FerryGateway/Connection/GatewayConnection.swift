@@ -116,7 +116,7 @@ struct GatewayConnection: ~Copyable, Sendable {
     var ledger = Ledger()
     var pace: Pace
     var stop: Stop?
-    /// When the process ends its connections; nil: it goes on.
+    /// The time at which the process ends its connections; nil while it goes on.
     private(set) var endsAt: NIODeadline?
     /// When the window became full; nil while the connection reads.
     var stoppedAt: NIODeadline?

@@ -1,4 +1,4 @@
-/// What the gateway sees of a client besides its notifications.
+/// The gateway's observations of a client besides its notifications.
 struct ClientTraffic: Hashable, Sendable {
     /// The open connections.
     var connections = 0

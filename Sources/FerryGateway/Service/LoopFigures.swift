@@ -10,7 +10,7 @@ package struct LoopFigures: Sendable {
     package var refusals: [RefusalCause: Int] = [:]
 }
 
-/// Why a connection was refused.
+/// The cause for which a connection was refused.
 package enum RefusalCause: String, CaseIterable, Sendable {
     /// No client of the configuration has its certificate, or its authority or dates do not count.
     case certificate

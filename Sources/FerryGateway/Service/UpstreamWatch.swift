@@ -1,9 +1,9 @@
 package import FerryCore
 
-/// What a gateway's upstream does, from its provider's observer: connections, requests and failures. Any thread.
+/// The connections, requests and failures of an upstream, from its provider's observer. Any thread.
 package final class UpstreamWatch: ProviderObserver {
     package struct Figures: Hashable, Sendable {
-        /// What happened since the start, and the queues of now.
+        /// The events since the start, and the present queues.
         package var activity = ProviderActivity()
         package var state = State.untried
     }
@@ -19,7 +19,7 @@ package final class UpstreamWatch: ProviderObserver {
 
     private struct Watched {
         var figures = Figures()
-        /// What the providers before this one did, as far as they have ended.
+        /// The figures of earlier providers that have ended.
         var before = ProviderActivity()
         /// The watch of the provider before this one, until it has ended.
         var predecessor: UpstreamWatch?

@@ -37,7 +37,7 @@ final class HTTPCall: @unchecked Sendable {
     private let eventLoop: any EventLoop
     private let pool: HTTPConnectionPool
     private let context: Result<TLSContext, TLSError>
-    /// The proxy of the connection; nil: there is none.
+    /// The proxy of the connection; nil without a proxy.
     private let proxy: HTTPProxy?
     /// The handler that asks the proxy, on the last connection that was begun.
     private var tunnel: ProxyConnectHandler?

@@ -1,4 +1,4 @@
-/// What a service manager, such as systemd, says to a process in its environment.
+/// The environment that a service manager, such as systemd, gives to a process.
 ///
 /// | variable | meaning |
 /// |---|---|

@@ -13,7 +13,7 @@ package struct SuccessionWait: Sendable {
         case over
     }
 
-    /// What to do after a refusal.
+    /// The action after a refusal.
     package enum Action: Hashable, Sendable {
         /// Say that the process waits, and try again after the pause.
         case announce

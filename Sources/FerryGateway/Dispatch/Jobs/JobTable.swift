@@ -39,7 +39,7 @@ struct JobTable: Sendable {
         return old + recent.map { JobID(rawValue: self.first + UInt64($0)) }
     }
 
-    /// The job that came first; nil: there is none.
+    /// The job that came first; nil if the table is empty.
     ///
     /// Cost: constant on average. The numbers in front that have ended are forgotten.
     mutating func oldest() -> Job? {

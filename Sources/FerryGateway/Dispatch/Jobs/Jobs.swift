@@ -31,7 +31,7 @@ struct Jobs: Sendable {
     /// All numbers, ascending.
     var ids: [JobID] { self.table.ids }
 
-    /// The job that came first; nil: there is none.
+    /// The job that came first; nil if the table is empty.
     mutating func oldest() -> Job? { self.table.oldest() }
 
     /// Whether more may be read.
