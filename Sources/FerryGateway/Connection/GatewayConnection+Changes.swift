@@ -20,6 +20,7 @@ extension GatewayConnection {
             roundTrip: self.roundTrip,
             followers: self.ledger.followers(of: sequence)
         )
+        self.ledger.forgetFollowers()
         self.told = (sequence, nil)
         self.state = .draining(Drain(episode: candidate.episode, startedAt: now, output: .open))
         self.forgetRejections()

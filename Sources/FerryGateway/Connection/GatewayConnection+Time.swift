@@ -47,6 +47,7 @@ extension GatewayConnection {
                 } else if let stop = self.stop, self.stopAt(stop) <= now {
                     let accepted = self.ledger.lastAccepted
                     guard let accepted else { return self.closeOutput(now: now, &effects) }
+                    self.ledger.keepFollowers(of: accepted.sequence)
                     let id = EpisodeID(connection: self.id, sequence: accepted.sequence)
                     self.state = .calming(Candidate(word: .shutdown(accepted), knownAt: now, episode: id))
                 } else if let brokenEnd = self.brokenEnd, self.ledger.isResolved || brokenEnd <= now {

@@ -16,7 +16,7 @@ internal import NIOCore
 ///             rejection      head: the oldest unresolved
 /// ```
 ///
-/// Without a rejection, all notifications before the head are forgotten.
+/// Without a rejection, all notifications before the head are forgotten, except those that ``keepFollowers(of:)`` keeps.
 struct Ledger: Sendable {
     /// A notification as it was read.
     struct Frame: Sendable {
@@ -82,6 +82,8 @@ struct Ledger: Sendable {
     /// The oldest rejection before the head that was neither told nor deferred.
     private(set) var rejection: Rejection?
     private(set) var lastAccepted: Accepted?
+    /// The first follower of a notification that a last word will name; nil if none waits.
+    private var firstKept: UInt64?
     private var identifiers = IdentifierSet()
     private var window = ReadingWindow()
     /// The number of unresolved notifications. A notification after the head that has its result does not count.
@@ -116,8 +118,7 @@ struct Ledger: Sendable {
 
     /// Whether the gateway may read more, as far as the memory allows.
     var hasMemory: Bool {
-        self.unresolvedBytes < GatewayBounds.windowBytes
-            && self.next - (self.rejection?.sequence ?? self.head) < GatewayBounds.followers
+        self.unresolvedBytes < GatewayBounds.windowBytes && self.entries.count < GatewayBounds.followers
     }
 
     /// Returns whether this identifier names one notification of the connection only.
@@ -205,6 +206,16 @@ struct Ledger: Sendable {
         self.forget()
     }
 
+    /// Keeps everything after this notification, because a last word that names it waits for the journal. The client
+    /// will send these again, whatever becomes of them meanwhile.
+    mutating func keepFollowers(of sequence: UInt64) { self.firstKept = sequence + 1 }
+
+    /// Notes that the last word has been written. Its episode has the followers now.
+    mutating func forgetFollowers() {
+        self.firstKept = nil
+        self.forget()
+    }
+
     /// The notifications after this one that have a job, in order. The fate of a released one is `running`.
     func followers(of sequence: UInt64) -> [Follower] {
         let first = Int(min(max(sequence + 1, self.start), self.next) - self.start)
@@ -225,6 +236,7 @@ struct Ledger: Sendable {
         self.entries = []
         self.head = self.start
         self.rejection = nil
+        self.firstKept = nil
         self.unresolvedCount = 0
         self.unresolvedBytes = 0
         return rejections
@@ -264,7 +276,7 @@ struct Ledger: Sendable {
     }
 
     private mutating func forget() {
-        let keep = self.rejection?.sequence ?? self.head
+        let keep = min(self.rejection?.sequence ?? self.head, self.firstKept ?? .max)
         guard keep > self.start else { return }
         self.entries.removeFirst(Int(keep - self.start))
         self.start = keep

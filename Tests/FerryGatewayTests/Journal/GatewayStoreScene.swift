@@ -127,6 +127,11 @@ final class GatewayStoreScene {
 
     // MARK: The owner
 
+    func shutDown() {
+        self.machine.shutDown(now: self.now)
+        self.collect()
+    }
+
     func collect() {
         while true {
             for action in self.machine.takeActions() {
