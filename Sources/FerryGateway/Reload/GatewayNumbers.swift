@@ -40,8 +40,6 @@ package struct GatewayNumbers: Sendable {
 
     /// The tables of the present configuration, with the numbers that are left.
     package private(set) var tables: GatewayTables
-    private var clients: [String: Int] = [:]
-    private var upstreams: [String: Int] = [:]
     private var routes: [RouteName: Int] = [:]
     private let limits: Limits
 
@@ -49,8 +47,6 @@ package struct GatewayNumbers: Sendable {
     package init(_ tables: GatewayTables, limits: Limits = Limits()) {
         self.tables = tables
         self.limits = limits
-        for (number, identity) in tables.identities.enumerated() { self.clients[identity.storeName] = number }
-        for (number, upstream) in tables.upstreams.enumerated() { self.upstreams[upstream.name] = number }
         for (number, route) in tables.routes.enumerated() { self.routes[Self.name(of: route)] = number }
     }
 
@@ -89,75 +85,60 @@ package struct GatewayNumbers: Sendable {
     private mutating func take(_ new: GatewayTables) -> Adoption {
         var change = GatewayChange()
         let before = self.tables
-        let upstreams = self.takeUpstreams(new.upstreams, &change)
-        let clients = self.takeClients(new, upstreams, &change)
-        self.moveLeft(clients: Set(clients), before)
-        return Adoption(tables: self.tables, clients: clients, upstreams: upstreams, change: change)
-    }
-
-    // MARK: Upstreams
-
-    private mutating func takeUpstreams(_ new: [GatewayTables.Upstream], _ change: inout GatewayChange) -> [Int] {
-        let numbers = new.map { upstream -> Int in
-            guard let number = self.upstreams[upstream.name] else {
-                self.tables.upstreams.append(upstream)
-                self.upstreams[upstream.name] = self.tables.upstreams.count - 1
-                change.upstreams.added.append(upstream.name)
-                return self.tables.upstreams.count - 1
-            }
-            let old = self.tables.upstreams[number]
-            if !old.isConfigured {
-                change.upstreams.added.append(upstream.name)
-            } else if old.settings != upstream.settings {
-                change.upstreams.changed.append(upstream.name)
-            }
+        let upstreams = Self.take(new.upstreams, into: &self.tables.upstreams, &change.upstreams) {
+            $0.settings == $1.settings
+        }
+        for number in upstreams.numbers where before.upstreams.indices.contains(number) {
+            let (old, upstream) = (before.upstreams[number], self.tables.upstreams[number])
             if !old.isConfigured || old.settings != upstream.settings { change.replaced.insert(number) }
-            self.tables.upstreams[number] = upstream
-            return number
         }
-        for number in self.tables.upstreams.indices where !numbers.contains(number) {
-            guard self.tables.upstreams[number].isConfigured else { continue }
-            self.tables.upstreams[number].isConfigured = false
-            change.upstreams.removed.append(self.tables.upstreams[number].name)
-            change.left.append(number)
-        }
-        return numbers
-    }
-
-    // MARK: Clients
-
-    private mutating func takeClients(
-        _ new: GatewayTables,
-        _ upstreams: [Int],
-        _ change: inout GatewayChange
-    ) -> [Int] {
-        let numbers = new.identities.map { identity -> Int in
+        let identities = new.identities.map { identity -> GatewayIdentity in
             var identity = identity
             identity.routes = identity.routes.map { index in
-                self.number(of: new.routes[index], at: upstreams[new.routes[index].upstream])
+                self.number(of: new.routes[index], at: upstreams.numbers[new.routes[index].upstream])
             }
-            guard let number = self.clients[identity.storeName] else {
-                self.tables.identities.append(identity)
-                self.clients[identity.storeName] = self.tables.identities.count - 1
-                change.clients.added.append(identity.label)
-                return self.tables.identities.count - 1
+            return identity
+        }
+        let routes = self.tables.routes
+        let clients = Self.take(identities, into: &self.tables.identities, &change.clients) {
+            $0.isSame(as: $1, routes)
+        }
+        (change.left, change.removed) = (upstreams.gone, clients.gone)
+        self.moveLeft(clients: Set(clients.numbers), before)
+        return Adoption(tables: self.tables, clients: clients.numbers, upstreams: upstreams.numbers, change: change)
+    }
+
+    /// Gives each row the number of its name, or the next one. A row that is left keeps its number.
+    ///
+    /// - Returns: the number of each new row, and the numbers of the rows that went.
+    private static func take<Row: NumberedRow>(
+        _ new: [Row],
+        into table: inout [Row],
+        _ names: inout GatewayChange.Names,
+        isSame: (Row, Row) -> Bool
+    ) -> (numbers: [Int], gone: [Int]) {
+        var known = Dictionary(table.enumerated().map { ($1.lastingName, $0) }, uniquingKeysWith: { $1 })
+        let numbers = new.map { row -> Int in
+            guard let number = known[row.lastingName] else {
+                table.append(row)
+                known[row.lastingName] = table.count - 1
+                names.added.append(row.label)
+                return table.count - 1
             }
-            let old = self.tables.identities[number]
-            if !old.isConfigured {
-                change.clients.added.append(identity.label)
-            } else if !old.isSame(as: identity, self.tables.routes) {
-                change.clients.changed.append(identity.label)
+            if !table[number].isConfigured {
+                names.added.append(row.label)
+            } else if !isSame(table[number], row) {
+                names.changed.append(row.label)
             }
-            self.tables.identities[number] = identity
+            table[number] = row
             return number
         }
-        for number in self.tables.identities.indices where !numbers.contains(number) {
-            guard self.tables.identities[number].isConfigured else { continue }
-            self.tables.identities[number].isConfigured = false
-            change.clients.removed.append(self.tables.identities[number].label)
-            change.removed.append(number)
+        let gone = Set(table.indices).subtracting(numbers).filter { table[$0].isConfigured }.sorted()
+        for number in gone {
+            table[number].isConfigured = false
+            names.removed.append(table[number].label)
         }
-        return numbers
+        return (numbers, gone)
     }
 
     /// Gives clients that are left the present keys of their upstreams. What they left waiting goes out with these,
@@ -185,7 +166,22 @@ package struct GatewayNumbers: Sendable {
     }
 }
 
-extension GatewayIdentity {
+/// A row of the tables that keeps its number over reloads.
+private protocol NumberedRow {
+    /// The name that leads to the number.
+    var lastingName: String { get }
+    /// The name for people.
+    var label: String { get }
+    var isConfigured: Bool { get set }
+}
+
+extension GatewayTables.Upstream: NumberedRow {
+    fileprivate var lastingName: String { self.name }
+    fileprivate var label: String { self.name }
+}
+
+extension GatewayIdentity: NumberedRow {
+    fileprivate var lastingName: String { self.storeName }
     /// The name for people.
     package var label: String { self.listenerUpstream.map { "\(self.name) (\($0))" } ?? self.name }
 
