@@ -3,41 +3,12 @@ internal import FerryCore
 internal import FerryHTTP1
 internal import FerryPlatform
 package import FerryServer
-internal import NIOCore
 
-/// The admin service of a receiver: it makes the status from the figures of receiver and store, and answers the routes.
+/// The admin service of a receiver: it makes the status from the figures of receiver and store.
 ///
-/// All readers share one snapshot, which is made at most ten times a second. What waits in the store is counted at most
-/// once in two seconds, because it takes the store's thread for some milliseconds.
-package final class AppStoreAdmin: Sendable {
-    /// Facts about the process that the receiver cannot know itself.
-    package struct Surroundings: Sendable {
-        package var ferry: String
-        package var connections: @Sendable () -> (counts: ConnectionCounts, open: Int)
-        package var certificates: @Sendable () -> [CertificateEnd]
-        package var alarms: @Sendable () -> [AlarmLine]
-        package var droppedLogs: @Sendable () -> Int
-        /// The path of the store; nil without a store.
-        package var storePath: String?
-
-        package init(ferry: String, storePath: String? = nil) {
-            self.ferry = ferry
-            self.storePath = storePath
-            self.connections = { (ConnectionCounts(), 0) }
-            self.certificates = { [] }
-            self.alarms = { [] }
-            self.droppedLogs = { 0 }
-        }
-    }
-
-    private struct Snapshot: Sendable {
-        var posts: PostFigures
-        var deliveries: [DeliveryWatch.Figures]
-        var connections: ConnectionCounts
-        var status: AppStoreStatus
-        let answers = SharedAnswers()
-    }
-
+/// What waits in the store is counted at most once in two seconds, because it takes the store's thread for some
+/// milliseconds.
+package enum AppStoreAdmin {
     private enum StoreView: Sendable {
         case none
         case figures(AppStoreStoreFigures)
@@ -45,97 +16,34 @@ package final class AppStoreAdmin: Sendable {
         case silent
     }
 
-    /// The time between two steps of the history while nobody asks.
-    private static let tick: Duration = .seconds(5)
-    /// How long a reader waits for the store's thread, and then for the snapshot.
+    /// How long a reader waits for the store's thread: less than a reader waits for the snapshot.
     private static let storePatience: Duration = .seconds(1)
-    private static let patience: Duration = .seconds(2)
     /// The failures in a row after which a destination counts as failing. One notification that its application refuses
     /// fails again and again between others that succeed.
     private static let failingAfter = 3
 
-    private let around: Surroundings
-    private let page = AppStorePage()
-    private let snapshot: SharedValue<Snapshot>
-    private let storeSize: StoreSize?
-
-    /// - Parameter store: the state of the store; nil without a store.
-    package init(_ watch: AppStoreWatch, _ store: AppStoreStore?, _ around: Surroundings) {
-        self.around = around
-        self.storeSize = around.storePath.map { StoreSize(of: $0) }
-        let startedAt = Int(Date.now.timeIntervalSince1970)
-        let history = LockedHistory()
+    /// - Parameters:
+    ///   - store: the state of the store; nil without a store.
+    ///   - connections: the connections of the receiver.
+    package static func routes(
+        _ watch: AppStoreWatch,
+        _ store: AppStoreStore?,
+        _ process: ProcessFacts,
+        lifetime: Duration = StatusRoutes.lifetime,
+        connections: @escaping @Sendable () -> (counts: ConnectionCounts, open: Int)
+    ) -> StatusRoutes {
         let stored = store.map { store in
-            SharedValue<StoreView>(lifetime: .seconds(2)) { await AppStoreAdmin.view(of: store) }
+            SharedValue<StoreView>(lifetime: .seconds(2)) { await Self.view(of: store) }
         }
-        self.snapshot = SharedValue {
+        return StatusRoutes(
+            silence: "The figures of the receiver cannot be had.",
+            storePath: process.storePath,
+            lifetime: lifetime
+        ) { history in
             let view: StoreView =
-                if let stored { await stored.value(within: AppStoreAdmin.storePatience) ?? .silent } else { .none }
-            return AppStoreAdmin.snapshot(watch, view, around, history, startedAt)
+                if let stored { await stored.value(within: Self.storePatience) ?? .silent } else { .none }
+            return Self.snapshot(watch, view, process, connections(), history)
         }
-    }
-
-    /// Notes the rates until the task is cancelled. Without it, the picture of the last hour would have gaps while nobody
-    /// asks.
-    package func run() async {
-        while !Task.isCancelled {
-            _ = await self.snapshot.value(within: Self.patience)
-            try? await Task.sleep(for: Self.tick)
-        }
-    }
-
-    /// Answers a request that was let in.
-    package func answer(_ request: AdminRequest) async -> AdminAnswer {
-        guard request.method == "GET" || request.method == "HEAD" else { return .notFound }
-        // It says that the process answers, and nothing of its work: a restart would not help against anything else.
-        if request.path == "/health/live" { return AdminAnswer(status: 200, "It runs.") }
-        guard ["/", "/status", "/metrics", "/health/ready", "/health/delivering"].contains(request.path) else {
-            return .notFound
-        }
-        guard let snapshot = await self.snapshot.value(within: Self.patience) else {
-            return AdminAnswer(status: 503, "The figures of the receiver cannot be had.")
-        }
-        let storeBytes: Int? = if request.path == "/metrics" { await self.storeSize?.bytes } else { nil }
-        return snapshot.answers.answer(request.path) {
-            switch request.path {
-            case "/": self.page.answer(snapshot.status)
-            case "/status": AdminAnswer(encoding: snapshot.status)
-            case "/metrics": self.metrics(snapshot, storeBytes)
-            case "/health/ready": AdminAnswer(snapshot.status.ready)
-            default: AdminAnswer(snapshot.status.delivering)
-            }
-        }
-    }
-
-    private func metrics(_ snapshot: Snapshot, _ storeBytes: Int?) -> AdminAnswer {
-        let metrics = AppStoreMetrics(
-            snapshot.posts,
-            snapshot.deliveries,
-            snapshot.status,
-            connections: snapshot.connections,
-            droppedLogs: self.around.droppedLogs(),
-            storeBytes: storeBytes
-        )
-        return AdminAnswer(contentType: MetricsText.contentType, body: metrics.text.bytes)
-    }
-
-    // MARK: The status
-
-    /// The rates of the last hour. Any thread.
-    private final class LockedHistory: Sendable {
-        private let history = Locked(RateHistory(now: LockedHistory.now))
-
-        /// Notes the counts since the start, and returns the steps and the rate.
-        func note(_ totals: RateHistory.Step) -> ([RateHistory.Step], Rate) {
-            let now = Self.now
-            return self.history.withLock { history in
-                history.note(totals, now: now)
-                return (history.steps, history.rate(now: now))
-            }
-        }
-
-        /// Seconds of a clock that is not set.
-        private static var now: Int { Int(NIODeadline.now().uptimeNanoseconds / 1_000_000_000) }
     }
 
     private static func view(of store: AppStoreStore) async -> StoreView {
@@ -149,10 +57,10 @@ package final class AppStoreAdmin: Sendable {
     private static func snapshot(
         _ watch: AppStoreWatch,
         _ view: StoreView,
-        _ around: Surroundings,
-        _ history: LockedHistory,
-        _ startedAt: Int
-    ) -> Snapshot {
+        _ process: ProcessFacts,
+        _ connections: (counts: ConnectionCounts, open: Int),
+        _ history: ServerHistory
+    ) -> StatusRoutes.Snapshot {
         let posts = watch.posts
         let safe = posts.taken + posts.copies
         let (steps, rate) = history.note(.init(read: posts.posts, accepted: safe, rejected: posts.posts - safe))
@@ -163,17 +71,12 @@ package final class AppStoreAdmin: Sendable {
         let destinations = zip(watch.deliveries, deliveries).enumerated().map { index, pair in
             Self.destination(names[index], pair.1, stored.first { $0.name == pair.0.name })
         }
-        let connections = around.connections()
         let now = Date.now.timeIntervalSince1970
         let oldest = stored.filter(\.isActive).compactMap(\.oldest).min()
         var status = AppStoreStatus(
-            ferry: around.ferry,
+            ferry: process.ferry,
             now: Int(now),
-            startedAt: startedAt,
-            condition: Condition(.well, ""),
-            troubles: [],
-            ready: Health(isGood: true, ""),
-            delivering: Health(isGood: true, ""),
+            startedAt: history.startedAt,
             posts: .init(
                 posts: posts.posts,
                 verified: posts.verified,
@@ -193,8 +96,8 @@ package final class AppStoreAdmin: Sendable {
             unsent: stored.filter { !$0.isActive }.reduce(0) { $0 + $1.waiting },
             kept: 0,
             connections: connections.open,
-            certificates: around.certificates(),
-            alarms: around.alarms()
+            certificates: process.certificates,
+            alarms: process.alarms.all
         )
         switch view {
         case .none: break
@@ -208,7 +111,18 @@ package final class AppStoreAdmin: Sendable {
         case .silent: status.store = .silent
         }
         status.judge()
-        return Snapshot(posts: posts, deliveries: deliveries, connections: connections.counts, status: status)
+        return StatusRoutes.Snapshot(status) {
+            AppStorePage.answer($0)
+        } metrics: { status, storeBytes in
+            AppStoreMetrics(
+                posts: posts,
+                deliveries: deliveries,
+                status: status,
+                connections: connections.counts,
+                droppedLogs: process.droppedLogs(),
+                storeBytes: storeBytes
+            ).text
+        }
     }
 
     private static func destination(

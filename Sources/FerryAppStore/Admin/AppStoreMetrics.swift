@@ -1,46 +1,23 @@
-package import FerryAdmin
+internal import FerryAdmin
 internal import FerryCore
-package import FerryServer
+internal import FerryServer
 
 /// The page of metrics of a receiver.
 ///
 /// The sum of ``PostFigures`` holds in every page, because one lock guards all of them.
-package struct AppStoreMetrics {
-    private let posts: PostFigures
-    private let deliveries: [DeliveryWatch.Figures]
-    private let status: AppStoreStatus
-    private let connections: ConnectionCounts
-    private let droppedLogs: Int
-    private let storeBytes: Int?
+struct AppStoreMetrics {
+    let posts: PostFigures
+    /// In the order of the status.
+    let deliveries: [DeliveryWatch.Figures]
+    let status: AppStoreStatus
+    let connections: ConnectionCounts
+    /// The lines that the log had no room for.
+    let droppedLogs: Int
+    /// The size of the store on disk; nil if there is no store, or its disk does not answer.
+    let storeBytes: Int?
 
-    /// - Parameters:
-    ///   - deliveries: in the order of the status.
-    ///   - droppedLogs: the lines that the log had no room for.
-    ///   - storeBytes: the size of the store on disk; nil if there is no store, or its disk does not answer.
-    package init(
-        _ posts: PostFigures,
-        _ deliveries: [DeliveryWatch.Figures],
-        _ status: AppStoreStatus,
-        connections: ConnectionCounts,
-        droppedLogs: Int,
-        storeBytes: Int?
-    ) {
-        self.posts = posts
-        self.deliveries = deliveries
-        self.status = status
-        self.connections = connections
-        self.droppedLogs = droppedLogs
-        self.storeBytes = storeBytes
-    }
-
-    package var text: MetricsText {
-        var text = MetricsText()
-        text.add(
-            .gauge,
-            "ferry_build_info",
-            "The version of this program; always 1.",
-            [.init(1, [("version", self.status.ferry)])]
-        )
+    var text: MetricsText {
+        var text = MetricsText(ferry: self.status.ferry)
         self.addPosts(&text)
         self.addDeliveries(&text)
         self.addStore(&text)
@@ -148,12 +125,7 @@ package struct AppStoreMetrics {
             ("log_lines_dropped_total", "Lines that the log had no room for.", self.droppedLogs),
         ]
         for (name, help, count) in counts { text.add(.counter, "ferry_appstore_\(name)", help, count) }
-        text.add(
-            .gauge,
-            "ferry_appstore_certificate_end_timestamp_seconds",
-            "When a certificate ends, in UNIX seconds.",
-            self.status.certificates.map { .init($0.endsAt, [("file", $0.file), ("use", $0.use)]) }
-        )
+        text.add(self.status.certificates, of: "appstore")
         if let process = ProcessFigures.current { text.add(process) }
     }
 }

@@ -1,28 +1,19 @@
-package import FerryAdmin
+internal import FerryAdmin
 
 /// The page of a receiver for people.
-package struct AppStorePage: Sendable {
+enum AppStorePage {
     private typealias Piece = PagePiece
 
-    private let frame = PageFrame()
-
-    package init() {}
-
-    package func answer(_ status: AppStoreStatus) -> AdminAnswer {
-        self.frame.answer(
+    static func answer(_ status: AppStoreStatus) -> AdminAnswer {
+        PageFrame.answer(
             "Ferry App Store receiver",
-            version: status.ferry,
-            status.condition,
-            now: status.now,
+            status,
             [
-                Piece.troubles(status.troubles),
                 Self.cards(status),
                 Piece.picture(status.history, of: "Posts", ("received", "answered 200", "refused or postponed")),
                 Self.destinations(status),
                 Piece.counts("Refused posts", "cause", "refusals", status.refusals),
                 Piece.counts("Answers", "status", "answers", status.answers),
-                Piece.certificates(status.certificates, now: status.now),
-                Piece.alarms(status.alarms),
             ]
         )
     }

@@ -3,7 +3,7 @@ package import FerryAdmin
 /// Everything that operators see of a receiver: the answer to `GET /status`, and what the page and the commands show.
 ///
 /// The members are documented in Docs/commands/appstore.md. No part of a notification is among them.
-package struct AppStoreStatus: Hashable, Codable, Sendable {
+package struct AppStoreStatus: ServerStatus, Hashable {
     /// The version of this document. It grows when a member changes its meaning or goes; new members may come without.
     package static let version = 1
 
@@ -12,11 +12,11 @@ package struct AppStoreStatus: Hashable, Codable, Sendable {
     /// UNIX seconds.
     package var now: Int
     package var startedAt: Int
-    package var condition: Condition
+    package var condition = Condition(.well, "")
     /// The troubles, each in one sentence, the worst first.
-    package var troubles: [Condition]
-    package var ready: Health
-    package var delivering: Health
+    package var troubles: [Condition] = []
+    package var ready = Health(isGood: true, "")
+    package var delivering = Health(isGood: true, "")
     package var posts: Posts
     /// Posts for each second, over the last ten to twenty seconds: all, answered with 200, and others.
     package var rate: Rate

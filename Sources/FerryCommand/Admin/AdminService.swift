@@ -12,18 +12,18 @@ struct AdminService {
     /// Begins to answer; nil if there is no socket and no port.
     ///
     /// - Parameters:
-    ///   - tick: notes rates until its task is cancelled.
+    ///   - routes: the routes that every server has.
     ///   - answer: makes the answer to a request that was let in.
     /// - Throws: ``CommandFailure`` when a socket or port that was asked for cannot be had.
     static func start(
         _ plan: AdminPlan,
-        tick: @escaping @Sendable () async -> Void,
+        _ routes: StatusRoutes,
         answer: @escaping @Sendable (AdminRequest) async -> AdminAnswer
     ) async throws(CommandFailure) -> AdminService? {
         for warning in plan.warnings { MessageWriter.shared.write(.warning(ServerLogEvent.adminOpen, warning)) }
         guard plan.socket.path != nil || plan.port != nil else { return nil }
         guard let server = try await Self.listen(plan, answer) else { return nil }
-        return AdminService(server: server, ticking: Task { await tick() })
+        return AdminService(server: server, ticking: Task { await routes.run() })
     }
 
     private static func listen(

@@ -1,6 +1,5 @@
 internal import FerryAdmin
 internal import FerryAppStore
-internal import FerryCore
 internal import FerryOpenSSL
 internal import FerryPlatform
 internal import FerryTerminal
@@ -36,15 +35,8 @@ extension AppStoreServeCommand {
         _ alarms: AppStoreAlarms,
         _ certificates: [CertificateEnds.Entry]
     ) async throws(CommandFailure) -> AdminService? {
-        var around = AppStoreAdmin.Surroundings(ferry: Version.current, storePath: store?.path)
-        around.connections = { server.connections }
-        around.alarms = { alarms.recent.all }
-        around.droppedLogs = { MessageWriter.shared.dropped }
-        let ends = certificates.map {
-            CertificateEnd(file: $0.file, use: $0.use, endsAt: Int($0.end.timeIntervalSince1970))
-        }
-        around.certificates = { ends }
-        let admin = AppStoreAdmin(watch, store?.store, around)
-        return try await AdminService.start(plan, tick: { await admin.run() }, answer: { await admin.answer($0) })
+        let facts = ProcessFacts(certificates, alarms.recent, storePath: store?.path)
+        let routes = AppStoreAdmin.routes(watch, store?.store, facts) { server.connections }
+        return try await AdminService.start(plan, routes) { await routes.answer($0) }
     }
 }

@@ -36,10 +36,8 @@ struct GatewayAdminService {
         func lastError(of upstream: String) -> AlarmLine? { self.errors.withLock { $0[upstream] } }
     }
 
-    private let service: AdminService
+    let service: AdminService
     private let admin: GatewayAdmin
-    /// The bound port; nil without a port.
-    var port: Int? { self.service.port }
 
     /// Begins to answer; nil if there is no socket and no port.
     ///
@@ -50,25 +48,10 @@ struct GatewayAdminService {
         _ around: GatewayAdmin.Surroundings
     ) async throws(CommandFailure) -> GatewayAdminService? {
         let admin = GatewayAdmin(gateway, around)
-        let service = try await AdminService.start(
-            plan.admin,
-            tick: { await admin.run() },
-            answer: { await admin.answer($0) }
-        )
+        let service = try await AdminService.start(plan.admin, admin.routes) { await admin.answer($0) }
         return service.map { GatewayAdminService(service: $0, admin: admin) }
     }
 
-    /// Prepares another port; see ``AdminServer/prepare(_:)``.
-    func prepare(_ plan: AdminPlan) async throws(CommandFailure) -> AdminServer.PortSwitch {
-        try await self.service.prepare(plan)
-    }
-
-    func commit(_ port: AdminServer.PortSwitch) async { await self.service.commit(port) }
-
-    func abandon(_ port: AdminServer.PortSwitch) async { await self.service.abandon(port) }
-
     /// Takes the surroundings after a reload.
     func surround(_ around: GatewayAdmin.Surroundings) { self.admin.surround(around) }
-
-    func stop() async { await self.service.stop() }
 }

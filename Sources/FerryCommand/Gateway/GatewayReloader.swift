@@ -63,7 +63,7 @@ actor GatewayReloader {
     /// Begins to answer on the admin socket and its port.
     func startAdmin() async throws -> Int? {
         self.admin = try await GatewayAdminService.start(self.present.plan, self.gateway, self.surroundings)
-        return self.admin?.port
+        return self.admin?.service.port
     }
 
     /// Makes every later reload change nothing. Call it as soon as the end has begun.
@@ -74,7 +74,7 @@ actor GatewayReloader {
     }
 
     /// Stops to answer on the admin socket and its port.
-    func stopAdmin() async { await self.admin?.stop() }
+    func stopAdmin() async { await self.admin?.service.stop() }
 
     /// Reads the configuration again. A second call waits for the first.
     @discardableResult
@@ -140,7 +140,7 @@ actor GatewayReloader {
         var configuration = plan.gateway
         let held = self.present.plan.gateway
         try configuration.pass(binary: held.passed, feedback: held.passedFeedback)
-        let port = try await self.admin?.prepare(plan.admin)
+        let port = try await self.admin?.service.prepare(plan.admin)
         var made: [Int: GatewayUpstream] = [:]
         let reloaded: Gateway.Reloaded
         do {
@@ -154,7 +154,7 @@ actor GatewayReloader {
                 return upstream
             }
         } catch {
-            if let port { await self.admin?.abandon(port) }
+            if let port { await self.admin?.service.abandon(port) }
             throw error
         }
         for warning in plan.admin.warnings { MessageWriter.shared.write(.warning(ServerLogEvent.adminOpen, warning)) }
@@ -162,7 +162,7 @@ actor GatewayReloader {
         plan.sayProxies(of: names) { MessageWriter.shared.write($0) }
         self.take(plan, configuration, reloaded, made)
         self.tryUpstreams(of: plan, names)
-        if let port { await self.admin?.commit(port) }
+        if let port { await self.admin?.service.commit(port) }
         return self.answer(plan, reloaded)
     }
 
@@ -258,21 +258,14 @@ actor GatewayReloader {
         let addresses = present.addresses
         let files = ChangedFiles(present.plan.files)
         var around = GatewayAdmin.Surroundings(
-            ferry: Version.current,
+            ProcessFacts(present.plan.certificates, notes.alarms, storePath: present.plan.store?.path),
             upstreams: present.addresses,
-            watches: present.watches,
-            storePath: present.plan.store?.path
+            watches: present.watches
         )
         around.removed = present.removed
         around.lastError = { number in
             addresses.indices.contains(number) ? notes.lastError(of: addresses[number].name) : nil
         }
-        around.alarms = { notes.alarms.all }
-        around.droppedLogs = { MessageWriter.shared.dropped }
-        let certificates = present.plan.certificates.map {
-            CertificateEnd(file: $0.file, use: $0.use, endsAt: Int($0.end.timeIntervalSince1970))
-        }
-        around.certificates = { certificates }
         around.changedFiles = { files.names }
         around.refusedReload = { notes.refused }
         around.reload = { [weak self] in

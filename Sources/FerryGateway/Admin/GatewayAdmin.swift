@@ -1,16 +1,15 @@
 package import FerryAdmin
 internal import FerryCore
 internal import FerryPlatform
-internal import NIOCore
 
 /// The admin service of a gateway: it makes the status from the gateway's figures and from what the process knows, and
-/// answers the routes.
+/// answers the routes that only a gateway has.
 ///
-/// All readers share one snapshot, which is made at most ten times a second in one turn of the gateway's event loop.
+/// One turn of the gateway's event loop makes a snapshot.
 package final class GatewayAdmin: Sendable {
-    /// Facts about the process that the gateway cannot know itself.
+    /// Facts that the gateway cannot know itself.
     package struct Surroundings: Sendable {
-        package var ferry: String
+        package var process: ProcessFacts
         /// The upstreams' names and addresses, by their numbers.
         package var upstreams: [(name: String, address: String)]
         package var watches: [UpstreamWatch]
@@ -18,38 +17,23 @@ package final class GatewayAdmin: Sendable {
         package var removed: Set<Int> = []
         /// The last failure of an upstream with its cure, by its number.
         package var lastError: @Sendable (_ upstream: Int) -> AlarmLine?
-        package var certificates: @Sendable () -> [CertificateEnd]
-        package var alarms: @Sendable () -> [AlarmLine]
         package var changedFiles: @Sendable () -> [String]
         package var refusedReload: @Sendable () -> AlarmLine?
-        package var droppedLogs: @Sendable () -> Int
-        /// The path of the store; nil without a store.
-        package var storePath: String?
         /// Reads the configuration again, and returns the result as JSON; nil if this gateway cannot.
         package var reload: (@Sendable () async -> ReloadAnswer)?
 
         package init(
-            ferry: String,
+            _ process: ProcessFacts,
             upstreams: [(name: String, address: String)],
-            watches: [UpstreamWatch],
-            storePath: String? = nil
+            watches: [UpstreamWatch]
         ) {
-            self.ferry = ferry
+            self.process = process
             self.upstreams = upstreams
             self.watches = watches
-            self.storePath = storePath
             self.lastError = { _ in nil }
-            self.certificates = { [] }
-            self.alarms = { [] }
             self.changedFiles = { [] }
             self.refusedReload = { nil }
-            self.droppedLogs = { 0 }
         }
-    }
-
-    /// The rates of the last hour. The snapshots have them in common.
-    private final class Rates: Sendable {
-        let history = Locked(RateHistory(now: GatewayAdmin.uptime))
     }
 
     /// The surroundings of now. A reload changes them.
@@ -61,48 +45,26 @@ package final class GatewayAdmin: Sendable {
         var value: Surroundings { self.around.withLock { $0 } }
     }
 
-    private struct Snapshot: Sendable {
-        var figures: GatewayFigures
-        var loop: LoopFigures
-        var upstreams: [GatewayMetrics.Upstream]
-        var status: GatewayStatus
-        let answers = SharedAnswers()
-    }
-
-    /// How long a reader waits for the gateway's event loop.
-    private static let patience: Duration = .seconds(2)
-    /// The time between two steps of the history while nobody asks.
-    private static let tick: Duration = .seconds(5)
-
     let gateway: Gateway
     private let present: Present
-    private let page = GatewayPage()
-    private let snapshot: SharedValue<Snapshot?>
-    private let storeSize: StoreSize?
+    /// The routes that every server has.
+    package let routes: StatusRoutes
 
     package init(_ gateway: Gateway, _ around: Surroundings) {
         self.gateway = gateway
         let present = Present(around)
         self.present = present
-        self.storeSize = around.storePath.map { StoreSize(of: $0) }
-        let (startedAt, rates) = (Int(Date().timeIntervalSince1970), Rates())
-        self.snapshot = SharedValue {
+        self.routes = StatusRoutes(
+            silence: "The event loop of the gateway does not answer.",
+            storePath: around.process.storePath
+        ) { history in
             guard let figures = try? await gateway.figures else { return nil }
-            return GatewayAdmin.snapshot(figures.gateway, figures.loop, present.value, rates, startedAt)
+            return GatewayAdmin.snapshot(figures.gateway, figures.loop, present.value, history)
         }
     }
 
     /// Takes the surroundings after a reload. Each upstream keeps its number.
     package func surround(_ around: Surroundings) { self.present.around.withLock { $0 = around } }
-
-    /// Notes the rates until the task is cancelled. Without it, the picture of the last hour would have gaps while nobody
-    /// asks.
-    package func run() async {
-        while !Task.isCancelled {
-            _ = await self.snapshot.value(within: Self.patience)
-            try? await Task.sleep(for: Self.tick)
-        }
-    }
 
     /// Answers a request that was let in.
     package func answer(_ request: AdminRequest) async -> AdminAnswer {
@@ -112,65 +74,20 @@ package final class GatewayAdmin: Sendable {
             return await reload().adminAnswer
         }
         if Self.letterPaths.contains(request.path) { return await self.answerLetters(request) }
-        guard request.method == "GET" || request.method == "HEAD" else { return .notFound }
-        // It says that the process answers, and nothing of its work: a restart would not help against anything else.
-        if request.path == "/health/live" { return AdminAnswer(status: 200, "It runs.") }
-        guard ["/", "/status", "/metrics", "/health/ready", "/health/delivering"].contains(request.path) else {
-            return .notFound
-        }
-        guard let found = await self.snapshot.value(within: Self.patience) else {
-            return AdminAnswer(status: 503, "The event loop of the gateway does not answer.")
-        }
-        guard let snapshot = found else { return AdminAnswer(status: 503, "It ends.") }
-        let storeBytes: Int? = if request.path == "/metrics" { await self.storeSize?.bytes } else { nil }
-        return snapshot.answers.answer(request.path) {
-            switch request.path {
-            case "/": self.page.answer(snapshot.status)
-            case "/status": AdminAnswer(encoding: snapshot.status)
-            case "/metrics": self.metrics(snapshot, storeBytes)
-            case "/health/ready": AdminAnswer(snapshot.status.ready)
-            default: AdminAnswer(snapshot.status.delivering)
-            }
-        }
-    }
-
-    // MARK: Answers
-
-    private func metrics(_ snapshot: Snapshot, _ storeBytes: Int?) -> AdminAnswer {
-        let metrics = GatewayMetrics(
-            snapshot.figures,
-            snapshot.loop,
-            snapshot.status,
-            upstreams: snapshot.upstreams,
-            droppedLogs: self.present.value.droppedLogs(),
-            storeBytes: storeBytes
-        )
-        return AdminAnswer(contentType: MetricsText.contentType, body: metrics.text.bytes)
+        return await self.routes.answer(request)
     }
 
     // MARK: The status
-
-    /// Seconds of a clock that is not set.
-    private static var uptime: Int { Int(NIODeadline.now().uptimeNanoseconds / 1_000_000_000) }
 
     private static func snapshot(
         _ figures: GatewayFigures,
         _ loop: LoopFigures,
         _ around: Surroundings,
-        _ rates: Rates,
-        _ startedAt: Int
-    ) -> Snapshot {
+        _ history: ServerHistory
+    ) -> StatusRoutes.Snapshot {
         let counts = figures.counts
-        let totals = RateHistory.Step(
-            read: counts.read,
-            accepted: counts.accepted,
-            rejected: counts.refused + counts.refusedHere + counts.knownBad
-        )
-        let now = Self.uptime
-        let (steps, rate) = rates.history.withLock { history in
-            history.note(totals, now: now)
-            return (history.steps, history.rate(now: now))
-        }
+        let rejected = counts.refused + counts.refusedHere + counts.knownBad
+        let (steps, rate) = history.note(.init(read: counts.read, accepted: counts.accepted, rejected: rejected))
         // A reload may have added an upstream that the surroundings do not have yet.
         let numbers = figures.upstreams.indices.filter { around.upstreams.indices.contains($0) }
         let watched = around.watches.map(\.figures)
@@ -182,13 +99,9 @@ package final class GatewayAdmin: Sendable {
             for (reason, count) in upstream.answers.refusals { refusals[reason.rawValue, default: 0] += count }
         }
         var status = GatewayStatus(
-            ferry: around.ferry,
-            now: Int(Date().timeIntervalSince1970),
-            startedAt: startedAt,
-            condition: Condition(.well, ""),
-            troubles: [],
-            ready: .init(isGood: true, ""),
-            delivering: .init(isGood: true, ""),
+            ferry: around.process.ferry,
+            now: Int(Date.now.timeIntervalSince1970),
+            startedAt: history.startedAt,
             counts: counts,
             unanswered: counts.unanswered,
             oldestAge: figures.oldestAge,
@@ -198,8 +111,8 @@ package final class GatewayAdmin: Sendable {
             clients: figures.clients.filter(\.isShown).map { Self.client($0, around) },
             upstreams: shown.map { upstreams[$0] },
             store: Self.store(figures.store),
-            certificates: around.certificates(),
-            alarms: around.alarms(),
+            certificates: around.process.certificates,
+            alarms: around.process.alarms.all,
             changedFiles: around.changedFiles(),
             refusedReload: around.refusedReload()
         )
@@ -212,7 +125,18 @@ package final class GatewayAdmin: Sendable {
                 watched: watched[number]
             )
         }
-        return Snapshot(figures: figures, loop: loop, upstreams: measured, status: status)
+        return StatusRoutes.Snapshot(status) {
+            GatewayPage.answer($0)
+        } metrics: { status, storeBytes in
+            GatewayMetrics(
+                figures: figures,
+                loop: loop,
+                status: status,
+                upstreams: measured,
+                droppedLogs: around.process.droppedLogs(),
+                storeBytes: storeBytes
+            ).text
+        }
     }
 
     private static func store(_ store: GatewayFigures.Store?) -> GatewayStatus.Store {

@@ -1,61 +1,38 @@
-package import FerryAdmin
+internal import FerryAdmin
 internal import FerryCore
 
 /// The page of metrics of a gateway.
 ///
 /// Both sums of ``FateCounts`` hold in every page, because one turn of the event loop makes all its figures.
-package struct GatewayMetrics {
+struct GatewayMetrics {
     /// The clients that have series of their own. The rest is counted as `other`, for the life of the process: otherwise a
     /// configuration with many clients would make more series than Prometheus likes to keep.
-    package static let clientLimit = 200
+    static let clientLimit = 200
     private static let otherClients = "other"
 
     /// An upstream, as far as the figures do not have it.
-    package struct Upstream: Sendable {
-        package var name: String
+    struct Upstream: Sendable {
+        var name: String
         /// Nil: the configuration no longer names it.
-        package var isUsable: Bool?
-        package var watched: UpstreamWatch.Figures
+        var isUsable: Bool?
+        var watched: UpstreamWatch.Figures
     }
 
     fileprivate typealias Labels = [(name: String, value: String)]
 
-    private let figures: GatewayFigures
-    private let loop: LoopFigures
-    private let status: GatewayStatus
-    private let upstreams: [Upstream]
-    private let droppedLogs: Int
-    private let storeBytes: Int?
+    let figures: GatewayFigures
+    let loop: LoopFigures
+    /// Of the same moment as the figures.
+    let status: GatewayStatus
+    /// By their numbers.
+    let upstreams: [Upstream]
+    /// The lines that the log had no room for.
+    let droppedLogs: Int
+    /// The size of the store on disk; nil without a store, or if it is not known.
+    let storeBytes: Int?
 
-    /// - Parameters:
-    ///   - figures: of the same moment as `status`.
-    ///   - upstreams: by their numbers.
-    ///   - droppedLogs: the lines that the log had no room for.
-    ///   - storeBytes: the size of the store on disk; nil without a store, or if it is not known.
-    package init(
-        _ figures: GatewayFigures,
-        _ loop: LoopFigures,
-        _ status: GatewayStatus,
-        upstreams: [Upstream],
-        droppedLogs: Int,
-        storeBytes: Int?
-    ) {
-        self.figures = figures
-        self.loop = loop
-        self.status = status
-        self.upstreams = upstreams
-        self.droppedLogs = droppedLogs
-        self.storeBytes = storeBytes
-    }
-
-    package var text: MetricsText {
-        var text = MetricsText()
-        text.add(
-            .gauge,
-            "ferry_build_info",
-            "The version of this program; always 1.",
-            [.init(1, [("version", self.status.ferry)])]
-        )
+    var text: MetricsText {
+        var text = MetricsText(ferry: self.status.ferry)
         self.addFates(&text)
         self.addWays(&text)
         self.addUpstreams(&text)
@@ -305,12 +282,7 @@ package struct GatewayMetrics {
     }
 
     private func addProcess(_ text: inout MetricsText) {
-        text.add(
-            .gauge,
-            "ferry_gateway_certificate_end_timestamp_seconds",
-            "When a certificate ends, in UNIX seconds.",
-            self.status.certificates.map { .init($0.endsAt, [("file", $0.file), ("use", $0.use)]) }
-        )
+        text.add(self.status.certificates, of: "gateway")
         text.add(
             .counter,
             "ferry_gateway_log_lines_dropped_total",

@@ -1,32 +1,23 @@
-package import FerryAdmin
+internal import FerryAdmin
 
 /// The page of a gateway for people.
-package struct GatewayPage: Sendable {
+enum GatewayPage {
     /// The clients that are shown, the first ones of the configuration. A page of ten thousand rows would be megabytes, and
     /// each slow reader would hold its own.
-    package static let clientLimit = 200
+    static let clientLimit = 200
 
     private typealias Piece = PagePiece
 
-    private let frame = PageFrame()
-
-    package init() {}
-
-    package func answer(_ status: GatewayStatus) -> AdminAnswer {
-        self.frame.answer(
+    static func answer(_ status: GatewayStatus) -> AdminAnswer {
+        PageFrame.answer(
             "Ferry gateway",
-            version: status.ferry,
-            status.condition,
-            now: status.now,
+            status,
             [
-                Piece.troubles(status.troubles),
                 Self.cards(status),
                 Piece.picture(status.history, of: "Notifications", ("read", "accepted", "rejected")),
                 Self.upstreams(status),
                 Self.clients(status),
                 Piece.counts("Answers by reason", "reason", "refusals", status.refusals),
-                Piece.certificates(status.certificates, now: status.now),
-                Piece.alarms(status.alarms),
             ]
         )
     }

@@ -3,7 +3,7 @@ package import FerryAdmin
 /// Everything that operators see of a gateway: the answer to `GET /status`, and what the page and the commands show.
 ///
 /// The members are documented in Docs/commands/gateway.md. Tokens and payloads are never among them.
-package struct GatewayStatus: Hashable, Codable, Sendable {
+package struct GatewayStatus: ServerStatus, Hashable {
     /// The version of this document. It grows when a member changes its meaning or goes; new members may come without.
     package static let version = 1
 
@@ -12,11 +12,11 @@ package struct GatewayStatus: Hashable, Codable, Sendable {
     /// UNIX seconds.
     package var now: Int
     package var startedAt: Int
-    package var condition: Condition
+    package var condition = Condition(.well, "")
     /// The troubles, each in one sentence, the worst first.
-    package var troubles: [Condition]
-    package var ready: Health
-    package var delivering: Health
+    package var troubles: [Condition] = []
+    package var ready = Health(isGood: true, "")
+    package var delivering = Health(isGood: true, "")
     package var counts: FateCounts
     package var unanswered: Int
     /// The age of the oldest notification without a last answer, in seconds; nil if each has one.

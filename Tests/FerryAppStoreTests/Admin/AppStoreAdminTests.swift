@@ -1,6 +1,7 @@
 import FerryAdmin
 import FerryHTTP1
 import FerrySQLite
+import FerryServer
 import Foundation
 import NIOHTTP1
 import Testing
@@ -12,8 +13,8 @@ import Testing
     private struct Refusal: Error {}
 
     private struct Service {
-        let watch: AppStoreWatch
-        let store: AppStoreStore
+        /// The results of deliveries, which the watch has counted.
+        let deliveries: AsyncStream<AppStoreDeliveryEvent>
         let server: AdminServer
         let client: HTTPClient
         let receiver: AppStoreReceiver
@@ -27,6 +28,11 @@ import Testing
 
         func post(_ text: String) async -> Int {
             await self.receiver.answer(to: AppStoreRequest(body: Signing.post(text)))
+        }
+
+        /// Waits until a delivery has succeeded or failed.
+        func nextDelivery() async {
+            for await _ in self.deliveries { return }
         }
 
         /// The value of a series of the metrics, summed over its labels.
@@ -45,16 +51,26 @@ import Testing
             if fails { throw Refusal() }
         }
         let watch = AppStoreWatch([destination])
-        let store = AppStoreStore(path: folder.path("store.db"), destinations: watch.destinations) { watch.note($0) }
+        let (deliveries, continuation) = AsyncStream.makeStream(of: AppStoreDeliveryEvent.self)
+        let store = AppStoreStore(path: folder.path("store.db"), destinations: watch.destinations) { event in
+            watch.note(event)
+            continuation.yield(event)
+        }
         try await store.open()
         let receiver = AppStoreReceiver(
             try signing.verifier(),
             handOver: .store(store),
             answerLimit: .seconds(60)
         ) { watch.note($0) }
-        let admin = AppStoreAdmin(watch, store, .init(ferry: "1.0.0", storePath: folder.path("store.db")))
+        // Each answer has a snapshot of its own, and so shows all that came before it.
+        let routes = AppStoreAdmin.routes(
+            watch,
+            store,
+            ProcessFacts(ferry: "1.0.0", storePath: folder.path("store.db")),
+            lifetime: .zero
+        ) { (ConnectionCounts(), 0) }
         let server = try await AdminServer.start(.init(port: .init(host: "127.0.0.1", number: 0))) {
-            await admin.answer($0)
+            await routes.answer($0)
         }
         let delivering = Task { await store.run() }
         let outcome: Result<Void, any Error>
@@ -62,8 +78,7 @@ import Testing
             let client = try HTTPClient()
             try await body(
                 Service(
-                    watch: watch,
-                    store: store,
+                    deliveries: deliveries,
                     server: server,
                     client: client,
                     receiver: receiver,
@@ -100,8 +115,6 @@ import Testing
                         + service.sum(text, "postponed_total") + service.sum(text, "refused_total")
                 )
             }
-            // The next snapshot.
-            try await Task.sleep(for: .milliseconds(200))
             let text = try await service.get("/metrics").body
             #expect(service.sum(text, "posts_total") == 36)
             #expect(service.sum(text, "taken_total") == 21)
@@ -115,7 +128,7 @@ import Testing
             let post = try service.signing.renewal()
             let answer = await service.post(post)
             #expect(answer == 200)
-            while service.watch.deliveries[0].figures.delivered == 0 { try await Task.sleep(for: .milliseconds(10)) }
+            await service.nextDelivery()
             for path in ["/", "/status", "/metrics", "/health/live", "/health/ready", "/health/delivering"] {
                 let page = try await service.get(path)
                 #expect(page.status == 200, "\(path)")
@@ -138,9 +151,7 @@ import Testing
             let post = try service.signing.renewal()
             let answer = await service.post(post)
             #expect(answer == 200)
-            while service.watch.deliveries[0].figures.failed == 0 { try await Task.sleep(for: .milliseconds(10)) }
-            // The next snapshot.
-            try await Task.sleep(for: .milliseconds(200))
+            await service.nextDelivery()
             let ready = try await service.get("/health/ready").status
             #expect(ready == 200)
             let delivering = try await service.get("/health/delivering")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct AppStorePageTests {
     private static func html(_ change: (inout AppStoreStatus) -> Void) -> String {
-        String(decoding: AppStorePage().answer(AppStoreConditionTests.status(change)).body, as: UTF8.self)
+        String(decoding: AppStorePage.answer(AppStoreConditionTests.status(change)).body, as: UTF8.self)
     }
 
     @Test func `the page is complete without its script`() {
@@ -35,7 +35,7 @@ import Testing
             $0.destinations[0].p99 = 0.2
             $0.destinations[0].lastFailure = AlarmLine(at: 1, "Failure.")
         }
-        let html = String(decoding: AppStorePage().answer(status).body, as: UTF8.self)
+        let html = String(decoding: AppStorePage.answer(status).body, as: UTF8.self)
         let json = try JSONSerialization.jsonObject(with: Data(AdminAnswer(encoding: status).body))
         let bindings = html.matches(of: /data-b="([^"|]+)\|([a-z])"/)
         #expect(bindings.count > 20)

@@ -34,7 +34,7 @@ import Testing
         defer { try? FileManager.default.removeItem(at: directory) }
         try await GatewayHarness.run(rules) { harness in
             let around = GatewayAdmin.Surroundings(
-                ferry: "1.0.0",
+                ProcessFacts(ferry: "1.0.0"),
                 upstreams: [("apns", "\(harness.apns.host):\(harness.apns.port)")],
                 watches: [harness.watch]
             )

@@ -12,9 +12,6 @@ import Testing
             now: 1_700_000_000,
             startedAt: 1_600_000_000,
             condition: Condition(.down, "Not <well>."),
-            troubles: [],
-            ready: .init(isGood: true, ""),
-            delivering: .init(isGood: true, ""),
             counts: counts,
             unanswered: 0,
             rate: .init(read: 0, accepted: 0, rejected: 0),
@@ -29,7 +26,7 @@ import Testing
             alarms: [AlarmLine(at: 1_700_000_000, "An <alarm>.")],
             changedFiles: []
         )
-        let answer = GatewayPage().answer(status)
+        let answer = GatewayPage.answer(status)
         return (String(decoding: answer.body, as: UTF8.self), answer)
     }
 

@@ -46,10 +46,6 @@ import Testing
             ferry: "1.0.0",
             now: 1_700_000_000,
             startedAt: 1_600_000_000,
-            condition: Condition(.well, ""),
-            troubles: [],
-            ready: .init(isGood: true, ""),
-            delivering: .init(isGood: true, ""),
             counts: FateCounts(),
             unanswered: 0,
             rate: .init(read: 0, accepted: 0, rejected: 0),
@@ -75,9 +71,9 @@ import Testing
             changedFiles: []
         )
         let metrics = GatewayMetrics(
-            figures,
-            LoopFigures(),
-            status,
+            figures: figures,
+            loop: LoopFigures(),
+            status: status,
             upstreams: [.init(name: "apns", isUsable: true, watched: UpstreamWatch.Figures())],
             droppedLogs: 0,
             storeBytes: 0

@@ -1,0 +1,24 @@
+internal import FerryCore
+internal import FerryPlatform
+internal import NIOCore
+
+/// The start of a server, and its rates of the last hour. The snapshots have them in common. Any thread.
+package final class ServerHistory: Sendable {
+    /// UNIX seconds.
+    package let startedAt = Int(Date.now.timeIntervalSince1970)
+    private let rates = Locked(RateHistory(now: ServerHistory.uptime))
+
+    package init() {}
+
+    /// Notes the counts since the start, and returns the steps that are over and the rate.
+    package func note(_ totals: RateHistory.Step) -> (steps: [RateHistory.Step], rate: Rate) {
+        let now = Self.uptime
+        return self.rates.withLock { rates in
+            rates.note(totals, now: now)
+            return (rates.steps, rates.rate(now: now))
+        }
+    }
+
+    /// Seconds of a clock that is not set.
+    private static var uptime: Int { Int(NIODeadline.now().uptimeNanoseconds / 1_000_000_000) }
+}

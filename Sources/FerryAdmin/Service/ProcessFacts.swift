@@ -1,0 +1,15 @@
+/// Facts about the process that its server cannot know itself.
+package struct ProcessFacts: Sendable {
+    package var ferry: String
+    /// The path of the store; nil without a store.
+    package var storePath: String?
+    package var certificates: [CertificateEnd] = []
+    package var alarms = RecentAlarms()
+    /// The lines that the log had no room for.
+    package var droppedLogs: @Sendable () -> Int = { 0 }
+
+    package init(ferry: String, storePath: String? = nil) {
+        self.ferry = ferry
+        self.storePath = storePath
+    }
+}

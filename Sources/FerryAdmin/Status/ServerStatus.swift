@@ -1,0 +1,16 @@
+/// The members that the status of every server has.
+package protocol ServerStatus: Codable, Sendable {
+    /// The version of Ferry.
+    var ferry: String { get }
+    /// UNIX seconds.
+    var now: Int { get }
+    var startedAt: Int { get }
+    var condition: Condition { get }
+    /// The troubles, each in one sentence, the worst first.
+    var troubles: [Condition] { get }
+    var ready: Health { get }
+    var delivering: Health { get }
+    var certificates: [CertificateEnd] { get }
+    /// The last alarms, the oldest first.
+    var alarms: [AlarmLine] { get }
+}
