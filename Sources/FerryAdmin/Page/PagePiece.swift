@@ -5,6 +5,25 @@ package enum PagePiece {
     /// A column of a table.
     package typealias Column = (name: String, isNumber: Bool)
 
+    /// A figure above the tables.
+    package struct Card {
+        fileprivate let name: String
+        fileprivate let binding: String
+        fileprivate let text: String
+
+        package static func number(_ name: String, _ binding: String, _ number: Int) -> Self {
+            Self(name: name, binding: "\(binding)|n", text: HTML.number(number))
+        }
+
+        package static func rate(_ name: String, _ binding: String, _ rate: Double) -> Self {
+            Self(name: name, binding: "\(binding)|r", text: HTML.rate(rate))
+        }
+
+        package static func time(_ name: String, _ binding: String, _ seconds: Double?) -> Self {
+            Self(name: name, binding: "\(binding)|t", text: HTML.time(seconds))
+        }
+    }
+
     /// The rest of a start tag with a binding, and the text that it has without the script.
     package static func bound(_ binding: String, _ text: String) -> String {
         "data-b=\"\(HTML.escaped(binding))\">\(HTML.escaped(text))"
@@ -70,8 +89,7 @@ package enum PagePiece {
         return "<section><h2>Besides</h2><ul class=\"plain\">\(lines.joined())</ul></section>"
     }
 
-    /// - Parameter cards: the name of each figure, its binding, and its text.
-    package static func cards(_ cards: [(name: String, binding: String, text: String)]) -> String {
+    package static func cards(_ cards: [Card]) -> String {
         let rows = cards.map { "<div><dt>\($0.name)</dt><dd \(self.bound($0.binding, $0.text))</dd></div>" }
         return "<dl class=\"cards\" id=\"figures\">\n\(rows.joined(separator: "\n"))\n</dl>"
     }

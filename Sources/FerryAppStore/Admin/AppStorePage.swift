@@ -20,16 +20,16 @@ enum AppStorePage {
 
     private static func cards(_ status: AppStoreStatus) -> String {
         Piece.cards([
-            ("posts a second", "rate.read|r", HTML.rate(status.rate.read)),
-            ("posts", "posts.posts|n", HTML.number(status.posts.posts)),
-            ("verified", "posts.verified|n", HTML.number(status.posts.verified)),
-            ("taken", "posts.taken|n", HTML.number(status.posts.taken)),
-            ("copies", "posts.copies|n", HTML.number(status.posts.copies)),
-            ("postponed", "posts.postponed|n", HTML.number(status.posts.postponed)),
-            ("refused", "posts.refused|n", HTML.number(status.posts.refused)),
-            ("deliveries that wait", "waiting|n", HTML.number(status.waiting)),
-            ("the oldest of them", "oldestAge|t", HTML.time(status.oldestAge)),
-            ("in the store", "kept|n", HTML.number(status.kept)),
+            .rate("posts a second", "rate.read", status.rate.read),
+            .number("posts", "posts.posts", status.posts.posts),
+            .number("verified", "posts.verified", status.posts.verified),
+            .number("taken", "posts.taken", status.posts.taken),
+            .number("copies", "posts.copies", status.posts.copies),
+            .number("postponed", "posts.postponed", status.posts.postponed),
+            .number("refused", "posts.refused", status.posts.refused),
+            .number("deliveries that wait", "waiting", status.waiting),
+            .time("the oldest of them", "oldestAge", status.oldestAge),
+            .number("in the store", "kept", status.kept),
         ])
     }
 

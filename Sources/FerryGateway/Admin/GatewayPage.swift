@@ -25,16 +25,16 @@ enum GatewayPage {
     private static func cards(_ status: GatewayStatus) -> String {
         let counts = status.counts
         return Piece.cards([
-            ("read a second", "rate.read|r", HTML.rate(status.rate.read)),
-            ("accepted a second", "rate.accepted|r", HTML.rate(status.rate.accepted)),
-            ("without an answer", "unanswered|n", HTML.number(status.unanswered)),
-            ("the oldest of them", "oldestAge|t", HTML.time(status.oldestAge)),
-            ("read", "counts.read|n", HTML.number(counts.read)),
-            ("accepted", "counts.accepted|n", HTML.number(counts.accepted)),
-            ("rejected", "counts.refused|n", HTML.number(counts.refused)),
-            ("devices gone", "counts.gone|n", HTML.number(counts.gone)),
-            ("copies swallowed", "counts.swallowed|n", HTML.number(counts.swallowed)),
-            ("dead letters", "counts.deadLetters|n", HTML.number(counts.deadLetters)),
+            .rate("read a second", "rate.read", status.rate.read),
+            .rate("accepted a second", "rate.accepted", status.rate.accepted),
+            .number("without an answer", "unanswered", status.unanswered),
+            .time("the oldest of them", "oldestAge", status.oldestAge),
+            .number("read", "counts.read", counts.read),
+            .number("accepted", "counts.accepted", counts.accepted),
+            .number("rejected", "counts.refused", counts.refused),
+            .number("devices gone", "counts.gone", counts.gone),
+            .number("copies swallowed", "counts.swallowed", counts.swallowed),
+            .number("dead letters", "counts.deadLetters", counts.deadLetters),
         ])
     }
 
