@@ -15,7 +15,10 @@ package enum HTML {
         }
         return escaped
     }
+}
 
+/// Figures as text, for a page and for a terminal.
+package enum FigureText {
     /// A whole number with thin groups of three digits: "1 234 567". The script of the page writes the same.
     package static func number(_ number: Int) -> String {
         var digits = ""

@@ -12,15 +12,15 @@ package enum PagePiece {
         fileprivate let text: String
 
         package static func number(_ name: String, _ binding: String, _ number: Int) -> Self {
-            Self(name: name, binding: "\(binding)|n", text: HTML.number(number))
+            Self(name: name, binding: "\(binding)|n", text: FigureText.number(number))
         }
 
         package static func rate(_ name: String, _ binding: String, _ rate: Double) -> Self {
-            Self(name: name, binding: "\(binding)|r", text: HTML.rate(rate))
+            Self(name: name, binding: "\(binding)|r", text: FigureText.rate(rate))
         }
 
         package static func time(_ name: String, _ binding: String, _ seconds: Double?) -> Self {
-            Self(name: name, binding: "\(binding)|t", text: HTML.time(seconds))
+            Self(name: name, binding: "\(binding)|t", text: FigureText.time(seconds))
         }
     }
 
@@ -42,15 +42,15 @@ package enum PagePiece {
     }
 
     package static func number(_ binding: String, _ number: Int) -> String {
-        "<td class=\"n\" \(self.bound("\(binding)|n", HTML.number(number)))</td>"
+        "<td class=\"n\" \(self.bound("\(binding)|n", FigureText.number(number)))</td>"
     }
 
     package static func time(_ binding: String, _ seconds: Double?) -> String {
-        "<td class=\"n\" \(self.bound("\(binding)|t", HTML.time(seconds)))</td>"
+        "<td class=\"n\" \(self.bound("\(binding)|t", FigureText.time(seconds)))</td>"
     }
 
     package static func ago(_ binding: String, _ seconds: Int?, now: Int) -> String {
-        let text = seconds.map { now - $0 < 2 ? "now" : "\(HTML.time(Double(now - $0))) ago" } ?? "never"
+        let text = seconds.map { now - $0 < 2 ? "now" : "\(FigureText.time(Double(now - $0))) ago" } ?? "never"
         return self.cell("\(binding)|a", text)
     }
 
@@ -118,7 +118,7 @@ package enum PagePiece {
             in the last hour, in steps of ten seconds">\(line("read") { $0.read })\(line("accepted") { $0.accepted })\
             \(line("rejected") { $0.rejected })</svg>
             <p class="key quiet"><span><i class="r"></i>\(words.read)</span><span><i class="a"></i>\(words.accepted)</span>\
-            <span><i class="x"></i>\(words.rejected)</span><span>highest: <b id="scale">\(HTML.rate(Double(top) / 10))</b> \
+            <span><i class="x"></i>\(words.rejected)</span><span>highest: <b id="scale">\(FigureText.rate(Double(top) / 10))</b> \
             a second</span></p>
             </section>
             """
@@ -144,7 +144,7 @@ package enum PagePiece {
         guard !ends.isEmpty else { return "" }
         let rows = ends.enumerated().map { index, end in
             let days = end.daysLeft(now: now)
-            let text = days < 0 ? "ended" : days == 1 ? "1 day" : "\(HTML.number(days)) days"
+            let text = days < 0 ? "ended" : days == 1 ? "1 day" : "\(FigureText.number(days)) days"
             return "<th scope=\"row\" \(self.bound("certificates.\(index).file|s", end.file))</th>"
                 + self.cell("certificates.\(index).use|s", end.use)
                 + "<td class=\"n\" \(self.bound("certificates.\(index).endsAt|d", text))</td>"

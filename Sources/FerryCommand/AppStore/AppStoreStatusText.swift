@@ -11,15 +11,15 @@ struct AppStoreStatusText {
     /// One screen.
     var screen: String {
         let (status, posts) = (self.status, self.status.posts)
-        let age = HTML.time(Double(status.now - status.startedAt))
+        let age = FigureText.time(Double(status.now - status.startedAt))
         var lines = [
             "ferry appstore \(status.ferry), since \(age): \(status.condition.level.word)", status.condition.sentence,
         ]
         for trouble in status.troubles.dropFirst().prefix(3) { lines.append(trouble.sentence) }
         lines += [
             "",
-            "posts \(HTML.rate(status.rate.read))/s, taken \(HTML.rate(status.rate.accepted))/s, "
-                + "waiting \(status.waiting), the oldest \(HTML.time(status.oldestAge))",
+            "posts \(FigureText.rate(status.rate.read))/s, taken \(FigureText.rate(status.rate.accepted))/s, "
+                + "waiting \(status.waiting), the oldest \(FigureText.time(status.oldestAge))",
             "in all: posts \(posts.posts), verified \(posts.verified), taken \(posts.taken), copies \(posts.copies), "
                 + "postponed \(posts.postponed), refused \(posts.refused)",
         ]
@@ -30,7 +30,7 @@ struct AppStoreStatusText {
         }
         if !status.destinations.isEmpty { lines += ["", self.destinations.description] }
         if let alarm = status.alarms.last {
-            lines += ["", "last alarm, \(HTML.time(Double(status.now - alarm.at))) ago: \(alarm.sentence)"]
+            lines += ["", "last alarm, \(FigureText.time(Double(status.now - alarm.at))) ago: \(alarm.sentence)"]
         }
         return lines.joined(separator: "\n")
     }
@@ -43,8 +43,8 @@ struct AppStoreStatusText {
         for destination in self.status.destinations {
             table.rows.append([
                 destination.name, destination.state.rawValue, "\(destination.waiting)", "\(destination.delivered)",
-                "\(destination.failed)", "\(destination.setAside)", HTML.time(destination.p50),
-                HTML.time(destination.p99),
+                "\(destination.failed)", "\(destination.setAside)", FigureText.time(destination.p50),
+                FigureText.time(destination.p99),
             ])
         }
         return table

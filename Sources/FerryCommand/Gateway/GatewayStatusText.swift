@@ -19,8 +19,8 @@ struct GatewayStatusText {
         for trouble in status.troubles.dropFirst().prefix(3) { lines.append(trouble.sentence) }
         lines += [
             "",
-            "read \(HTML.rate(status.rate.read))/s, accepted \(HTML.rate(status.rate.accepted))/s, "
-                + "without an answer \(status.unanswered), the oldest \(HTML.time(status.oldestAge))",
+            "read \(FigureText.rate(status.rate.read))/s, accepted \(FigureText.rate(status.rate.accepted))/s, "
+                + "without an answer \(status.unanswered), the oldest \(FigureText.time(status.oldestAge))",
             "in all: read \(status.counts.read), accepted \(status.counts.accepted), rejected \(status.counts.refused), "
                 + "gone \(status.counts.gone), dead letters \(status.counts.deadLetters)",
             "",
@@ -31,13 +31,13 @@ struct GatewayStatusText {
         let hidden = status.clients.count - Self.clientLimit
         if hidden > 0 { lines.append("and \(hidden) more") }
         if let alarm = status.alarms.last {
-            lines += ["", "last alarm, \(HTML.time(Double(status.now - alarm.at))) ago: \(alarm.sentence)"]
+            lines += ["", "last alarm, \(FigureText.time(Double(status.now - alarm.at))) ago: \(alarm.sentence)"]
         }
         return lines.joined(separator: "\n")
     }
 
     private var word: String {
-        let age = HTML.time(Double(self.status.now - self.status.startedAt))
+        let age = FigureText.time(Double(self.status.now - self.status.startedAt))
         return "ferry gateway \(self.status.ferry), since \(age): \(self.status.condition.level.word)"
     }
 
@@ -49,7 +49,7 @@ struct GatewayStatusText {
         for upstream in self.status.upstreams {
             table.rows.append([
                 upstream.name, upstream.state.rawValue, "\(upstream.connections)", "\(upstream.requests)",
-                HTML.time(upstream.p50), HTML.time(upstream.p99),
+                FigureText.time(upstream.p50), FigureText.time(upstream.p99),
             ])
         }
         return table
@@ -62,7 +62,7 @@ struct GatewayStatusText {
         )
         let busiest = self.status.clients.sorted { $1.counts.read < $0.counts.read }
         for client in busiest.prefix(Self.clientLimit) {
-            let heard = client.heardAt.map { "\(HTML.time(Double(self.status.now - $0))) ago" } ?? "never"
+            let heard = client.heardAt.map { "\(FigureText.time(Double(self.status.now - $0))) ago" } ?? "never"
             table.rows.append([
                 client.name, heard, "\(client.counts.read)", "\(client.counts.accepted)", "\(client.counts.refused)",
                 "\(client.counts.unanswered)",

@@ -86,7 +86,7 @@ enum GatewayPage {
                 ("accepted", true), ("rejected", true), ("told", true), ("feedback", true), ("what it is told", false),
             ],
             rows,
-            note: hidden > 0 ? "\(HTML.number(hidden)) more stand in /status." : nil
+            note: hidden > 0 ? "\(FigureText.number(hidden)) more stand in /status." : nil
         )
     }
 }
