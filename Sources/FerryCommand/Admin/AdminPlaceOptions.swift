@@ -54,9 +54,8 @@ extension AdminClient {
     /// Returns the status of a server, and its text.
     ///
     /// - Throws: ``CommandFailure`` with exit status 3 when there is none.
-    func status<Status: Decodable & Sendable>(
-        of server: AdministeredServer
-    ) async throws(CommandFailure) -> (Status, String) {
+    func status<Status: ShownStatus>() async throws(CommandFailure) -> (Status, String) {
+        let server = Status.server
         let response: HTTPClientResponse
         do throws(HTTPClientError) {
             response = try await self.get("/status")

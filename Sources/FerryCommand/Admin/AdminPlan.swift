@@ -86,7 +86,7 @@ struct AdminPlan {
         if let given { return .given(given) }
         // Several directories stand in one value (systemd.exec(5)).
         if let directory = variables["RUNTIME_DIRECTORY"]?.split(separator: ":").first {
-            return .chosen("\(directory)/\(server.rawValue)-admin")
+            return .chosen("\(directory)/\(server.socketName)")
         }
         return store.map { .chosen("\($0)-admin") } ?? .none
     }
@@ -122,6 +122,17 @@ enum AdministeredServer: String {
         switch self {
         case .gateway: "gateway"
         case .appstore: "receiver"
+        }
+    }
+
+    /// The name of the socket in the directory that the service manager made.
+    var socketName: String { "\(self.rawValue)-admin" }
+
+    /// The option that leads to the socket, in examples.
+    var place: String {
+        switch self {
+        case .gateway: "--config gateway.json"
+        case .appstore: "--store notifications.db"
         }
     }
 }

@@ -1,19 +1,9 @@
 internal import ArgumentParser
-internal import FerryAdmin
 internal import FerryGateway
 
 /// The command `ferry gateway top`.
 struct GatewayTopCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "top",
-        abstract: "Shows a gateway that runs, live, until q or Control-C.",
-        discussion: """
-            Asks the admin service of the gateway once a second, as 'ferry gateway status' does once.
-
-            Example:
-              ferry gateway top --config gateway.json
-            """
-    )
+    static let configuration = AdministeredServer.gateway.topCommand
 
     @ParentCommand var gateway: GatewayCommand
     @OptionGroup var place: AdminPlaceOptions
@@ -21,10 +11,7 @@ struct GatewayTopCommand: AsyncParsableCommand {
     func run() async throws {
         try await self.gateway.reportingFailure {
             let client = try self.place.client { try self.gateway.adminSocket() }
-            try await TopScreen.run(insteadOf: "ferry gateway status") {
-                let (status, _): (GatewayStatus, String) = try await client.status(of: .gateway)
-                return GatewayStatusText(status).screen
-            }
+            try await client.showLive(GatewayStatus.self)
         }
     }
 }

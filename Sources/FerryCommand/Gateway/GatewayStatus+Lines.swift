@@ -1,0 +1,57 @@
+internal import FerryAdmin
+internal import FerryGateway
+internal import FerryTerminal
+
+/// The status of a gateway as lines for a terminal.
+extension GatewayStatus: ShownStatus {
+    /// The clients that are shown. The busiest come first.
+    private static let shownClients = 8
+
+    static var server: AdministeredServer { .gateway }
+
+    var lines: [String] {
+        let (counts, hidden) = (self.counts, self.clients.count - Self.shownClients)
+        var lines = [
+            "read \(FigureText.rate(self.rate.read))/s, accepted \(FigureText.rate(self.rate.accepted))/s, "
+                + "without an answer \(self.unanswered), the oldest \(FigureText.time(self.oldestAge))",
+            "in all: read \(counts.read), accepted \(counts.accepted), rejected \(counts.refused), "
+                + "gone \(counts.gone), dead letters \(counts.deadLetters)",
+            "",
+            self.upstreamTable.description,
+            "",
+            self.clientTable.description,
+        ]
+        if hidden > 0 { lines.append("and \(hidden) more") }
+        return lines
+    }
+
+    private var upstreamTable: TextTable {
+        var table = TextTable(
+            rows: [["upstream", "state", "connections", "under way", "median", "99 %"]],
+            alignment: [.left, .left, .right, .right, .right, .right]
+        )
+        for upstream in self.upstreams {
+            table.rows.append([
+                upstream.name, upstream.state.rawValue, "\(upstream.connections)", "\(upstream.requests)",
+                FigureText.time(upstream.p50), FigureText.time(upstream.p99),
+            ])
+        }
+        return table
+    }
+
+    private var clientTable: TextTable {
+        var table = TextTable(
+            rows: [["client", "heard", "read", "accepted", "rejected", "waiting"]],
+            alignment: [.left, .left, .right, .right, .right, .right]
+        )
+        let busiest = self.clients.sorted { $1.counts.read < $0.counts.read }
+        for client in busiest.prefix(Self.shownClients) {
+            let heard = client.heardAt.map { "\(self.age(of: $0)) ago" } ?? "never"
+            table.rows.append([
+                client.name, heard, "\(client.counts.read)", "\(client.counts.accepted)", "\(client.counts.refused)",
+                "\(client.counts.unanswered)",
+            ])
+        }
+        return table
+    }
+}
