@@ -21,7 +21,10 @@ struct AdminOptions: ParsableArguments {
 
     @Option(
         name: .customLong("admin-host"),
-        help: ArgumentHelp("The address of the admin port; 127.0.0.1 unless given.", valueName: "address")
+        help: ArgumentHelp(
+            "The address of the admin port; \(AdminSettings.defaultHost) unless given.",
+            valueName: "address"
+        )
     )
     var host: String?
 

@@ -20,7 +20,6 @@ struct AdminPlan {
         }
     }
 
-    private static let hosts = ["127.0.0.1", "::1", "localhost"]
     /// The bytes of a token's file. A token has a line.
     private static let longestToken = 4096
 
@@ -54,7 +53,7 @@ struct AdminPlan {
         guard (settings.cert == nil) == (settings.key == nil) else {
             throw CommandFailure.usage("\(word(.cert)) and \(word(.key)) belong together: give both, or neither")
         }
-        var port = AdminServer.Port(host: settings.host ?? "127.0.0.1", number: number)
+        var port = AdminServer.Port(host: settings.host ?? AdminSettings.defaultHost, number: number)
         if let file = settings.tokenFile {
             port.token = try Self.token(path(file, .tokenFile), word(.tokenFile))
         }
@@ -63,7 +62,7 @@ struct AdminPlan {
             port.tls = try TLSContext(server: .init(identity: identity))
             self.identity = identity
         }
-        if !Self.hosts.contains(port.host) {
+        if !HostName.loopback.contains(port.host) {
             if port.token == nil {
                 self.warnings.append("admin: everyone who reaches \(port.host) may read it: give \(word(.tokenFile))")
             }

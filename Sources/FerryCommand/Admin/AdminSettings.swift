@@ -20,6 +20,8 @@ struct AdminSettings {
         }
     }
 
+    static let defaultHost = "127.0.0.1"
+
     /// The socket in the file system; without it, the program chooses a place.
     var socket: String?
     /// Without it there is no port.

@@ -3,13 +3,17 @@ internal import FerryPlatform
 internal import FerryTerminal
 
 extension GatewayCommand {
-    /// The admin socket that the configuration leads to, for a command that may also ask over a port.
-    func adminSocket() throws -> String {
-        guard let config else { throw CommandFailure.usage("Give --config FILE, --socket PATH or --url URL.") }
+    /// The admin socket that the configuration leads to.
+    ///
+    /// - Parameter orPort: whether the command may also ask over a port.
+    func adminSocket(orPort: Bool) throws -> String {
+        guard let config else {
+            let options = orPort ? "--config FILE, --socket PATH or --url URL" : "--config FILE or --socket PATH"
+            throw CommandFailure.usage("Give \(options).")
+        }
         guard let path = try Self.adminSocket(of: config) else {
-            throw CommandFailure.usage(
-                "The gateway has no admin socket: give it 'store' or 'admin', or name its port with --url."
-            )
+            let port = orPort ? ", or name its port with --url" : ""
+            throw CommandFailure.usage("The gateway has no admin socket: give it 'store' or 'admin'\(port).")
         }
         return path
     }

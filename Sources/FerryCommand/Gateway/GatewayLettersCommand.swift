@@ -35,14 +35,8 @@ struct AdminSocketOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The socket of the admin service.", valueName: "path"))
     var socket: String?
 
-    /// - Parameter config: the configuration of the gateway, which names its socket and its store.
-    func client(config: String?) throws -> AdminClient {
-        if let socket { return try AdminClient(socket: socket) }
-        guard let config else { throw CommandFailure.usage("Give --config FILE or --socket PATH.") }
-        guard let path = try GatewayCommand.adminSocket(of: config) else {
-            throw CommandFailure.usage("The gateway has no admin socket: give it 'store' or 'admin'.")
-        }
-        return try AdminClient(socket: path)
+    func client(of gateway: GatewayCommand) throws -> AdminClient {
+        try AdminClient(socket: self.socket ?? gateway.adminSocket(orPort: false))
     }
 }
 
@@ -103,7 +97,7 @@ struct GatewayLettersListCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await self.gateway.reportingFailure {
-            let client = try self.place.client(config: self.gateway.config)
+            let client = try self.place.client(of: self.gateway)
             let now = Date.now
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -138,7 +132,7 @@ struct GatewayLettersShowCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await self.gateway.reportingFailure {
-            let body = try await self.place.client(config: self.gateway.config).ask(
+            let body = try await self.place.client(of: self.gateway).ask(
                 .GET,
                 "/letter?id=\(HTTPURL.encoded(self.id))"
             )
@@ -163,7 +157,7 @@ struct GatewayLettersRetryCommand: AsyncParsableCommand {
         try await self.gateway.reportingFailure {
             let changes = await self.change.carryOut(
                 "/letters/retry",
-                try self.place.client(config: self.gateway.config)
+                try self.place.client(of: self.gateway)
             )
             try Console.print("sent again: \(changes.summary)")
             if changes.doubtful > 0 {
@@ -189,7 +183,7 @@ struct GatewayLettersDropCommand: AsyncParsableCommand {
         try await self.gateway.reportingFailure {
             let changes = await self.change.carryOut(
                 "/letters/drop",
-                try self.place.client(config: self.gateway.config)
+                try self.place.client(of: self.gateway)
             )
             try Console.print("dropped: \(changes.summary)")
             try changes.reportFailure()

@@ -10,8 +10,6 @@ internal import FerryTerminal
 
 /// The entries of 'listen', and the clients that come through them.
 extension GatewayPlan {
-    private static let loopback = ["127.0.0.1", "::1", "localhost"]
-
     /// Checks the name and the topics of a client.
     static func check(_ client: GatewayFile.Client, _ index: Int, _ file: GatewayFile) throws(CommandFailure) {
         guard !client.topics.isEmpty else { throw self.fault("'topics' is empty: name the app's bundle ID") }
@@ -81,7 +79,7 @@ extension GatewayPlan {
                     "'\(file.listenMember(index, "feedbackPort"))' is the same as '\(file.listenMember(index, "port"))'"
                 )
             }
-            if door.clients.takesAnyone, !self.loopback.contains(door.host) {
+            if door.clients.takesAnyone, !HostName.loopback.contains(door.host) {
                 throw self.fault(
                     "a client that may be 'anyone' needs '\(file.listenMember(index, "host"))' 127.0.0.1, or the world "
                         + "could send"

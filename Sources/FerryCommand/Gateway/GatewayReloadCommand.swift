@@ -45,7 +45,7 @@ struct GatewayReloadCommand: AsyncParsableCommand {
     }
 
     private func answer() async throws -> ReloadAnswer {
-        let client = try self.place.client(config: self.gateway.config)
+        let client = try self.place.client(of: self.gateway)
         let response: HTTPClientResponse
         do throws(HTTPClientError) {
             response = try await client.post("/reload")

@@ -13,7 +13,7 @@ struct GatewayStatusCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await self.gateway.reportingFailure {
-            let client = try self.place.client { try self.gateway.adminSocket() }
+            let client = try self.place.client { try self.gateway.adminSocket(orPort: true) }
             try await client.print(GatewayStatus.self, json: self.json)
         }
     }

@@ -10,7 +10,7 @@ struct GatewayTopCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await self.gateway.reportingFailure {
-            let client = try self.place.client { try self.gateway.adminSocket() }
+            let client = try self.place.client { try self.gateway.adminSocket(orPort: true) }
             try await client.showLive(GatewayStatus.self)
         }
     }

@@ -2,6 +2,9 @@ internal import FerryCore
 
 /// Distinguishes host names and addresses from other texts.
 package enum HostName {
+    /// The names and addresses under which only this machine reaches itself.
+    package static let loopback = ["127.0.0.1", "::1", "localhost"]
+
     /// The limits of RFC 1035, section 2.3.4, in octets.
     private static let longestName = 253
     private static let longestLabel = 63
