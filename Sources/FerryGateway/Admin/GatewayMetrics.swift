@@ -72,44 +72,19 @@ struct GatewayMetrics {
             ),
         ]
         let clients = self.clients
-        for (name, help, count) in fates {
-            text.add(
-                .counter,
-                "ferry_gateway_\(name)",
-                help,
-                clients.map { .init($0.counts[keyPath: count], $0.labels) }
-            )
+        func add(_ kind: MetricsText.Kind, _ name: String, _ help: String, _ value: (ClientSum) -> Int) {
+            text.add(kind, "ferry_gateway_\(name)", help, clients.map { .init(value($0), $0.labels) })
         }
-        text.add(
+        for (name, help, count) in fates { add(.counter, name, help) { $0.counts[keyPath: count] } }
+        add(.gauge, "waiting_notifications", "Notifications that wait and never went out.") { $0.counts.waiting }
+        add(
             .gauge,
-            "ferry_gateway_waiting_notifications",
-            "Notifications that wait and never went out.",
-            clients.map { .init($0.counts.waiting, $0.labels) }
-        )
-        text.add(
-            .gauge,
-            "ferry_gateway_unanswered_notifications",
-            "Notifications without a last answer, in memory and in the store.",
-            clients.map { .init($0.counts.unanswered, $0.labels) }
-        )
-        text.add(
-            .gauge,
-            "ferry_gateway_connections",
-            "Open connections of old clients.",
-            clients.map { .init($0.connections, $0.labels) }
-        )
-        text.add(
-            .counter,
-            "ferry_gateway_episodes_total",
-            "Error responses after which a client may send copies.",
-            clients.map { .init($0.episodes, $0.labels) }
-        )
-        text.add(
-            .gauge,
-            "ferry_gateway_feedback_rows",
-            "Devices that wait for a reader of the feedback service.",
-            clients.map { .init($0.feedbackRows, $0.labels) }
-        )
+            "unanswered_notifications",
+            "Notifications without a last answer, in memory and in the store."
+        ) { $0.counts.unanswered }
+        add(.gauge, "connections", "Open connections of old clients.") { $0.connections }
+        add(.counter, "episodes_total", "Error responses after which a client may send copies.") { $0.episodes }
+        add(.gauge, "feedback_rows", "Devices that wait for a reader of the feedback service.") { $0.feedbackRows }
         text.add(
             .gauge,
             "ferry_gateway_oldest_seconds",
