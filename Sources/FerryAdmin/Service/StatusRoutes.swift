@@ -24,8 +24,8 @@ package final class StatusRoutes: Sendable {
 
     /// How long a snapshot serves.
     package static let lifetime: Duration = .milliseconds(100)
-    /// How long a reader waits for a snapshot.
-    private static let patience: Duration = .seconds(2)
+    /// How long a reader waits for an answer of the server.
+    package static let patience: Duration = .seconds(2)
     /// The time between two steps of the history while nobody asks.
     private static let tick: Duration = .seconds(5)
 

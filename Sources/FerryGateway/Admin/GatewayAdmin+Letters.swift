@@ -13,10 +13,26 @@ extension GatewayAdmin {
     package static let letterLimit = 500
     /// The largest number of pages of the store that one request looks at. The next request continues.
     private static let pageLimit = 8
+    /// How long one request looks at pages. The next request continues. Without this bound, a slow store would take longer
+    /// than a reader waits, and the reader would get no letter.
+    private static let pageTime: Duration = .seconds(1)
 
     static let letterPaths: Set<String> = ["/letters", "/letter", "/letters/retry", "/letters/drop"]
 
-    func answerLetters(_ request: AdminRequest) async -> AdminAnswer {
+    private static let noAnswer = AdminAnswer(
+        status: 503,
+        "The store or the event loop does not answer. A command may still be carried out."
+    )
+
+    /// Answers a request for letters within `limit`.
+    ///
+    /// The store may hang, as with a disk. Without a limit, such requests would keep all connections of the socket, and
+    /// nobody could ask what is wrong.
+    func answerLetters(_ request: AdminRequest, within limit: Duration) async -> AdminAnswer {
+        await SharedValue<AdminAnswer> { await self.answerLetters(request) }.value(within: limit) ?? Self.noAnswer
+    }
+
+    private func answerLetters(_ request: AdminRequest) async -> AdminAnswer {
         guard request.isLocal else { return .notFound }
         guard self.gateway.hasStore else {
             return AdminAnswer(
@@ -62,6 +78,7 @@ extension GatewayAdmin {
         )
         var last = request.parameter("after").flatMap { APNSID.parse($0.utf8) }
         var page = LetterPage(letters: [], next: nil)
+        let begin = ContinuousClock.now
         for _ in 0..<Self.pageLimit {
             let room = Self.letterLimit - page.letters.count
             guard room > 0 else { break }
@@ -69,6 +86,7 @@ extension GatewayAdmin {
             guard let end = letters.last else { return AdminAnswer(encoding: page) }
             last = end.apnsID
             page.letters += letters.filter(filter.admits).map { LetterRow($0, withPayload: false) }
+            guard begin.duration(to: .now) < Self.pageTime else { break }
         }
         page.next = last?.description
         return AdminAnswer(encoding: page)

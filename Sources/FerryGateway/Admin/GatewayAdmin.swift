@@ -47,11 +47,15 @@ package final class GatewayAdmin: Sendable {
 
     let gateway: Gateway
     private let present: Present
+    /// How long a reader of letters waits.
+    private let patience: Duration
     /// The routes that every server has.
     package let routes: StatusRoutes
 
-    package init(_ gateway: Gateway, _ around: Surroundings) {
+    /// - Parameter patience: how long a reader of letters waits for the store and the event loop. A test waits less.
+    package init(_ gateway: Gateway, _ around: Surroundings, patience: Duration = StatusRoutes.patience) {
         self.gateway = gateway
+        self.patience = patience
         let present = Present(around)
         self.present = present
         self.routes = StatusRoutes(
@@ -73,7 +77,7 @@ package final class GatewayAdmin: Sendable {
             guard let reload = self.present.value.reload else { return .notFound }
             return await reload().adminAnswer
         }
-        if Self.letterPaths.contains(request.path) { return await self.answerLetters(request) }
+        if Self.letterPaths.contains(request.path) { return await self.answerLetters(request, within: self.patience) }
         return await self.routes.answer(request)
     }
 

@@ -27,18 +27,22 @@ import Testing
     private static func run(
         token: String? = nil,
         _ rules: [HTTP2Rule] = [],
+        store: MemoryStore? = nil,
+        patience: Duration = .seconds(2),
         _ body: (GatewayHarness, Service) async throws -> Void
     ) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "ferry-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
-        try await GatewayHarness.run(rules) { harness in
+        try await GatewayHarness.run(rules) {
+            $0.store = store
+        } _: { harness in
             let around = GatewayAdmin.Surroundings(
                 ProcessFacts(ferry: "1.0.0"),
                 upstreams: [("apns", "\(harness.apns.host):\(harness.apns.port)")],
                 watches: [harness.watch]
             )
-            let admin = GatewayAdmin(harness.gateway, around)
+            let admin = GatewayAdmin(harness.gateway, around, patience: patience)
             let socket = directory.appending(path: "admin").path
             let server = try await AdminServer.start(
                 .init(
@@ -109,6 +113,29 @@ import Testing
             )
             #expect(status.version == GatewayStatus.version)
             #expect(status.clients.map(\.name) == ["old stack"])
+        }
+    }
+
+    @Test func `while the store hangs, a request for letters is answered with a sentence`() async throws {
+        let store = MemoryStore()
+        let id = "00000000-0000-8001-8000-010000000001"
+        try await Self.run(store: store, patience: .milliseconds(50)) { _, service in
+            let client = try AdminClient(socket: service.socket)
+            store.hold()
+            let answers = [
+                try await client.get("/letters"), try await client.get("/letter?id=\(id)"),
+                try await client.post("/letters/retry", Array(id.utf8)),
+            ]
+            for answer in answers {
+                #expect(answer.status == 503)
+                #expect(
+                    String(decoding: answer.body, as: UTF8.self)
+                        == "The store or the event loop does not answer. A command may still be carried out.\n"
+                )
+            }
+            store.release()
+            // The machine of the test may be busy for longer than the patience.
+            while try await client.get("/letters").status != 200 { await Task.yield() }
         }
     }
 

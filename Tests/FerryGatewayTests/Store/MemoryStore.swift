@@ -61,7 +61,8 @@ final class MemoryStore: GatewayStore {
     }
 
     func rows(_ table: StoreTable, after: [UInt8], limit: Int) async -> [StoreRow] {
-        self.page(table, after: after, limit: limit)
+        await self.waitForRelease()
+        return self.page(table, after: after, limit: limit)
     }
 
     /// Does the same as ``rows(_:after:limit:)`` without a task.
@@ -72,7 +73,8 @@ final class MemoryStore: GatewayStore {
     }
 
     func rows(_ table: StoreTable, keys: [[UInt8]]) async -> [StoreRow] {
-        self.all(table).filter { keys.contains($0.key) }
+        await self.waitForRelease()
+        return self.all(table).filter { keys.contains($0.key) }
     }
 
     /// Does the same as ``append(_:then:)`` for a store that is not held.
@@ -86,6 +88,13 @@ final class MemoryStore: GatewayStore {
         self.answer(then) { state in
             guard epoch == state.epoch else { return .fenced }
             return state.trouble.map { .unavailable($0) } ?? .durable
+        }
+    }
+
+    /// Waits while the store is held. The letters are read in this way.
+    private func waitForRelease() async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            self.answer({ _ in continuation.resume() }) { _ in .durable }
         }
     }
 
@@ -124,7 +133,7 @@ final class MemoryStore: GatewayStore {
     /// The number of segments.
     var count: Int { self.state.withLock { $0.segments.count } }
 
-    /// The number of commits and claims that wait for ``release()``.
+    /// The number of commits, claims and reads of letters that wait for ``release()``.
     var heldCount: Int { self.state.withLock { $0.held.count } }
 
     /// Refuses every commit and claim with this reason; nil ends the refusals.
@@ -133,7 +142,7 @@ final class MemoryStore: GatewayStore {
     /// Holds all answers until ``release()``.
     func hold() { self.state.withLock { $0.isHeld = true } }
 
-    /// Writes and answers the held commits and claims.
+    /// Writes and answers what was held.
     func release() {
         let answers = self.state.withLock { state in
             state.isHeld = false
