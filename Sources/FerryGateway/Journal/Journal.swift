@@ -36,12 +36,23 @@ package struct Journal {
         case fenced
     }
 
+    /// The last try of a refused commit, at the end of the process.
+    private enum LastTry {
+        /// The process goes on. A refused commit is tried again and again.
+        case none
+        /// The next refused commit is tried again at once.
+        case due
+        /// A refused commit was tried again. If it is refused once more, the store accepts nothing.
+        case made
+    }
+
     let epoch: UInt64
     /// The names of the identities, by number.
     private var identities: [String]
     private let boot: BootIdentifier?
     private let checksum: Segment.Checksum
     private var state = State.good
+    private var lastTry = LastTry.none
 
     /// The number of the open segment.
     private(set) var number: UInt64
@@ -252,8 +263,20 @@ package struct Journal {
 
     var isFenced: Bool { if case .fenced = self.state { true } else { false } }
 
-    /// Whether the work with the store is over: nothing waits, or the store accepts nothing.
-    var isOver: Bool { if case .good = self.state { self.isIdle } else { true } }
+    /// Whether the work with the store is over at the end: nothing waits, or the store accepts nothing. Call ``tryNow()``
+    /// first.
+    var isOver: Bool {
+        switch self.state {
+        case .good: self.isIdle
+        case .silent, .fenced: true
+        // The store may still have the commit of the last try.
+        case .refused: self.lastTry == .made && self.pending.first?.isSent != true
+        }
+    }
+
+    /// Lets a refused commit be tried once more, at once. The process ends before the time of the next try, and what is
+    /// not stored then is sent again by the next process.
+    mutating func tryNow() { self.lastTry = .due }
 
     /// Whether no record waits to be durable.
     var isIdle: Bool { self.openedAt == nil && self.pending.isEmpty }
@@ -277,12 +300,13 @@ package struct Journal {
         var room = GatewayBounds.Journal.underWay
         switch self.state {
         case .good, .silent: break
-        case .refused(let retryAt): room = retryAt <= now.monotonic ? 1 : 0
+        case .refused(let retryAt): room = retryAt <= now.monotonic || self.lastTry == .due ? 1 : 0
         case .fenced: room = 0
         }
         var commits: [StoreCommit] = []
         for index in self.pending.indices.prefix(room) where !self.pending[index].isSent {
             self.pending[index].isSent = true
+            if case .refused = self.state, self.lastTry == .due { self.lastTry = .made }
             commits.append(self.pending[index].commit)
         }
         return commits
@@ -357,6 +381,7 @@ package struct Journal {
             break
         case .silent, .refused:
             self.state = .good
+            if self.lastTry == .made { self.lastTry = .due }
             self.events.append(.storeAllClear)
         }
         return true

@@ -33,13 +33,16 @@ extension GatewayMachine {
 
     // MARK: The end
 
-    /// Whether everything is written, or the store and the file accept nothing.
+    /// Whether everything is written, or the store and the file accept nothing. Call ``tryRest()`` first.
     var isWritten: Bool {
         self.journal?.isOver ?? true && self.list.map { $0.isIdle || $0.isStuck } ?? true
     }
 
-    /// Lets the file be tried immediately.
-    func tryList() { self.list?.tryNow() }
+    /// Lets the store and the file be tried immediately, once more.
+    func tryRest() {
+        self.journal?.tryNow()
+        self.list?.tryNow()
+    }
 
     /// Gives up the lines that neither the file nor a store has.
     func abandonList() { self.countUnlisted(self.list?.abandon() ?? 0) }

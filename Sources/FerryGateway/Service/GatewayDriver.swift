@@ -362,10 +362,11 @@ final class GatewayDriver: @unchecked Sendable {
         }
     }
 
-    /// Calls `body` when the store and the file of the list of rejections have everything, or when they accept nothing.
+    /// Calls `body` when the store and the file of the list of rejections have everything, or when they accept nothing, not even
+    /// at one more try.
     func writeRest(then body: @escaping () -> Void) {
         self.onWritten = body
-        self.run { machine, _ in machine.tryList() }
+        self.run { machine, _ in machine.tryRest() }
     }
 
     private func checkWritten() {

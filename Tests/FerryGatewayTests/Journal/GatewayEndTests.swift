@@ -93,4 +93,52 @@ import Testing
         scene.collect()
         #expect(scene.machine.isWritten)
     }
+
+    @Test func `a commit that was refused before the end is tried once more, so no answer is lost`() throws {
+        let scene = try self.scene()
+        scene.wait(.seconds(1))
+        scene.store.fail("It is full.")
+        scene.answer([1])
+        scene.wait(.milliseconds(20))
+        #expect(!scene.machine.isWritten)
+        scene.store.fail(nil)
+        scene.machine.tryRest()
+        #expect(!scene.machine.isWritten)
+        scene.collect()
+        #expect(scene.machine.isWritten)
+        try scene.kill()
+        #expect(scene.acceptAll().sorted { $0[0] < $1[0] } == (2...20).map { [$0] })
+    }
+
+    @Test func `a commit that is refused after the end began is tried once more`() throws {
+        let scene = try self.scene()
+        scene.wait(.seconds(1))
+        scene.machine.tryRest()
+        scene.store.hold()
+        scene.answer([1])
+        scene.wait(.milliseconds(20))
+        scene.store.fail("It is full.")
+        scene.store.release()
+        scene.store.fail(nil)
+        scene.collect()
+        #expect(scene.machine.isWritten)
+        try scene.kill()
+        #expect(scene.acceptAll().sorted { $0[0] < $1[0] } == (2...20).map { [$0] })
+    }
+
+    @Test func `a store that refuses the last try, too, does not hold up the end`() throws {
+        let scene = try self.scene()
+        scene.wait(.seconds(1))
+        scene.store.fail("It is full.")
+        scene.answer([1])
+        scene.wait(.milliseconds(20))
+        scene.machine.tryRest()
+        scene.store.hold()
+        scene.collect()
+        // The store may still accept it.
+        #expect(!scene.machine.isWritten)
+        scene.store.release()
+        scene.collect()
+        #expect(scene.machine.isWritten)
+    }
 }
