@@ -6,7 +6,7 @@ import Testing
 @testable import FerryGateway
 
 @Suite struct JobTableTests {
-    private static func job(_ number: Int) -> Job {
+    private static func job(_ number: Int, readAt: UInt64 = 0) -> Job {
         let bytes = [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 2)
         return bytes.withUnsafeBufferPointer { bytes in
             Job(
@@ -16,7 +16,7 @@ import Testing
                 expiration: 0,
                 priority: 0,
                 first: .init(connection: ConnectionID(1), sequence: UInt64(number)),
-                readAt: .uptimeNanoseconds(0),
+                readAt: .uptimeNanoseconds(readAt),
                 readAtSeconds: 0
             )
         }
@@ -42,5 +42,46 @@ import Testing
         for id in kept + kept { table.remove(id) }
         #expect(table.count == 0)
         #expect(table[kept[0]] == nil)
+    }
+
+    // MARK: The oldest job
+
+    @Test func `a letter that is sent again is not older than a notification that was read before`() {
+        var table = JobTable(first: 100)
+        let waiting = table.reserve()
+        table.insert(Self.job(1, readAt: 50), as: waiting)
+        table.insert(Self.job(2, readAt: 70), as: JobID(rawValue: 7))
+        #expect(table.oldest()?.first.sequence == 1)
+        // So many numbers follow that the notification leaves the ring.
+        for _ in 0..<200_000 { _ = table.reserve() }
+        #expect(table.oldest()?.first.sequence == 1)
+        table.remove(waiting)
+        #expect(table.oldest()?.first.sequence == 2)
+        table.remove(JobID(rawValue: 7))
+        #expect(table.oldest() == nil)
+    }
+
+    @Test func `a letter that is sent again twice counts from the second time`() {
+        var table = JobTable(first: 100)
+        table.insert(Self.job(1, readAt: 10), as: JobID(rawValue: 7))
+        table.remove(JobID(rawValue: 7))
+        table.insert(Self.job(2, readAt: 20), as: JobID(rawValue: 8))
+        table.insert(Self.job(3, readAt: 30), as: JobID(rawValue: 7))
+        #expect(table.oldest()?.first.sequence == 2)
+    }
+
+    @Test func `a letter that is sent again soon hides no notification behind it`() {
+        var table = JobTable()
+        let ids = (0..<3).map { number in
+            let id = table.reserve()
+            table.insert(Self.job(number, readAt: UInt64(number)), as: id)
+            return id
+        }
+        table.remove(ids[1])
+        table.insert(Self.job(9, readAt: 9), as: ids[1])
+        table.remove(ids[0])
+        #expect(table.oldest()?.first.sequence == 2)
+        table.remove(ids[2])
+        #expect(table.oldest()?.first.sequence == 9)
     }
 }

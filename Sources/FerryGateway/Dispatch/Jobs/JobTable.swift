@@ -1,4 +1,5 @@
 internal import DequeModule
+internal import NIOCore
 
 /// The jobs that have no last answer, by their numbers.
 ///
@@ -24,10 +25,37 @@ struct JobTable: Sendable {
     /// The number of places from ``head`` on that belong to numbers.
     private var recentCount = 0
     private var first: UInt64
+    /// The numbers in the ring whose jobs were read after those behind them: letters that were sent again.
+    private var late: Set<JobID> = []
     private var old: [JobID: Job] = [:]
-    /// The numbers of the table in the order in which they came, with those that have ended since.
-    private var oldOrder: Deque<JobID> = []
+    /// The numbers of ``old`` that were in the ring.
+    private var retired = Order()
+    /// The numbers of ``old`` that were smaller than those of the ring when they came: of an earlier process, or letters
+    /// that were sent again.
+    private var earlier = Order()
     private(set) var count = 0
+
+    /// Numbers of ``old`` in the order in which their jobs were read, with those that have ended since. A letter that is
+    /// sent again keeps its number, so only the time tells its job from an ended one.
+    private struct Order: Sendable {
+        private var entries: Deque<(id: JobID, readAt: NIODeadline)> = []
+
+        mutating func append(_ id: JobID, readAt: NIODeadline, in jobs: [JobID: Job]) {
+            self.entries.append((id, readAt))
+            // Behind a job that lives long, the numbers of those that have ended would grow without a bound.
+            guard self.entries.count > 2 * jobs.count + 64 else { return }
+            self.entries.removeAll { jobs[$0.id]?.readAt != $0.readAt }
+        }
+
+        /// Returns the first job, and forgets the numbers in front of it.
+        mutating func first(in jobs: [JobID: Job]) -> Job? {
+            while let first = self.entries.first {
+                if let job = jobs[first.id], job.readAt == first.readAt { return job }
+                self.entries.removeFirst()
+            }
+            return nil
+        }
+    }
 
     /// - Parameter first: the number of the first job. Jobs with smaller numbers, from an earlier process, may be inserted.
     init(first: UInt64 = 1) { self.first = first }
@@ -39,15 +67,23 @@ struct JobTable: Sendable {
         return old + recent.map { JobID(rawValue: self.first + UInt64($0)) }
     }
 
-    /// The job that came first; nil if the table is empty.
+    /// The job that was read first; nil if the table is empty. A letter that is sent again is read then.
     ///
     /// Cost: constant on average. The numbers in front that have ended are forgotten.
     mutating func oldest() -> Job? {
-        while let id = self.oldOrder.first {
-            if let job = self.old[id] { return job }
-            self.oldOrder.removeFirst()
+        let jobs = [self.earlier.first(in: self.old), self.retired.first(in: self.old), self.oldestRecent]
+        return jobs.compactMap(\.self).min { $0.readAt < $1.readAt }
+    }
+
+    private var oldestRecent: Job? {
+        var oldest: Job?
+        for index in 0..<self.recentCount {
+            guard let job = self.ring[self.place(index)] else { continue }
+            if oldest.map({ job.readAt < $0.readAt }) ?? true { oldest = job }
+            // The jobs behind one that came in order were read later.
+            guard self.late.contains(JobID(rawValue: self.first + UInt64(index))) else { break }
         }
-        return self.recentCount > 0 ? self.ring[self.head] : nil
+        return oldest
     }
 
     /// Returns the next number. Without ``insert(_:as:)`` before the next call it stays unused.
@@ -64,7 +100,13 @@ struct JobTable: Sendable {
         assert(id.rawValue < self.first + UInt64(self.recentCount), "a job has a reserved number, or an older one")
         assert(self[id] == nil, "a number has one job")
         self.count += 1
-        if let place = self.place(of: id) { self.ring[place] = job } else { self.keep(job, as: id) }
+        guard let place = self.place(of: id) else {
+            let readAt = job.readAt
+            self.old[id] = job
+            return self.earlier.append(id, readAt: readAt, in: self.old)
+        }
+        if id.rawValue + 1 < self.first + UInt64(self.recentCount) { self.late.insert(id) }
+        self.ring[place] = job
     }
 
     /// A copy of the job.
@@ -81,6 +123,7 @@ struct JobTable: Sendable {
         if let place = self.place(of: id) {
             guard self.ring[place] != nil else { return }
             self.ring[place] = nil
+            if !self.late.isEmpty { self.late.remove(id) }
             self.dropEnded()
         } else if self.old.removeValue(forKey: id) == nil {
             return
@@ -108,17 +151,15 @@ struct JobTable: Sendable {
     /// Moves the oldest job to the table.
     private mutating func retire() {
         guard let job = self.ring[self.head] else { return self.dropFirst() }
-        self.keep(job, as: JobID(rawValue: self.first))
+        let id = JobID(rawValue: self.first)
+        self.old[id] = job
+        if self.late.remove(id) == nil {
+            self.retired.append(id, readAt: job.readAt, in: self.old)
+        } else {
+            self.earlier.append(id, readAt: job.readAt, in: self.old)
+        }
         self.ring[self.head] = nil
         self.dropFirst()
-    }
-
-    private mutating func keep(_ job: consuming Job, as id: JobID) {
-        self.old[id] = job
-        self.oldOrder.append(id)
-        // Behind a job that lives long, the numbers of those that have ended would grow without a bound.
-        guard self.oldOrder.count > 2 * self.old.count + 64 else { return }
-        self.oldOrder.removeAll { self.old[$0] == nil }
     }
 
     private mutating func grow() {
