@@ -36,7 +36,8 @@ package struct LetterShelf: Sendable {
 
     private let limit: Int
     private var entries: [JobID: Entry] = [:]
-    /// The letters in the order in which they ended, with those that have gone since.
+    /// The letters in the order of their ends, with those that have gone since. A letter of a clock that ran ahead is
+    /// behind the others. In front, it would keep them from being removed.
     private var order: Deque<(key: [UInt8], endedAt: UInt32)> = []
     private(set) var figures = Figures()
     private var isSorted = true
@@ -94,7 +95,17 @@ package struct LetterShelf: Sendable {
         let old = self.entries.updateValue(Entry(endedAt: endedAt, length: length), forKey: Letter.job(ofKey: key))
         self.figures.bytes += length - (old?.length ?? 0)
         if old == nil { self.figures.count += 1 }
-        self.order.append((key, endedAt))
+        self.order.insert((key, endedAt), at: self.isSorted ? self.place(ofEnd: endedAt) : self.order.count)
+    }
+
+    /// The place in the order behind all letters that ended at this time or earlier. Mostly it is the end.
+    private func place(ofEnd endedAt: UInt32) -> Int {
+        var (low, high) = (0, self.order.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self.order[middle].endedAt <= endedAt { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 
     /// Removes the oldest letter, and returns its key.

@@ -1,4 +1,5 @@
 import FerryCore
+import FerryMachine
 import NIOCore
 import Testing
 
@@ -145,6 +146,24 @@ import Testing
         scene.wait(.hours(4))
         #expect(self.letters(scene).isEmpty)
         #expect(scene.machine.figures(now: scene.now).letters == .init(outdated: 1))
+    }
+
+    @Test func `letters of a clock that ran ahead do not keep others in the store`() throws {
+        let scene = try self.scene()
+        let letter = try #require(self.letters(scene).first)
+        var shelf = LetterShelf()
+        var ahead = letter
+        ahead.apnsID = APNSID(node: 1, number: 1)
+        ahead.endedAt += 365 * 86_400
+        _ = shelf.add(ahead)
+        _ = shelf.add(letter)
+        let (now, seconds) = (scene.now.monotonic, letter.endedAt + LetterShelf.lifetime + 1)
+        let changes = shelf.timePassed(now: now, seconds: seconds)
+        #expect(changes.map(\.key) == [Letter.key(of: letter.apnsID)])
+        #expect(shelf.figures.count == 1 && shelf.figures.outdated == 1)
+        // A clock that is not set yet makes none too old.
+        let others = shelf.timePassed(now: now + LetterShelf.sweep, seconds: 0)
+        #expect(others.isEmpty)
     }
 
     @Test func `above the bound the oldest letters go, and are counted`() throws {
