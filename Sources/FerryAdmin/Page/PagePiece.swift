@@ -20,7 +20,7 @@ package enum PagePiece {
         }
 
         package static func time(_ name: String, _ binding: String, _ seconds: Double?) -> Self {
-            Self(name: name, binding: "\(binding)|t", text: FigureText.time(seconds))
+            Self(name: name, binding: "\(binding)|t", text: StatusWords.duration(seconds))
         }
     }
 
@@ -46,11 +46,11 @@ package enum PagePiece {
     }
 
     package static func time(_ binding: String, _ seconds: Double?) -> String {
-        "<td class=\"n\" \(self.bound("\(binding)|t", FigureText.time(seconds)))</td>"
+        "<td class=\"n\" \(self.bound("\(binding)|t", StatusWords.duration(seconds)))</td>"
     }
 
     package static func ago(_ binding: String, _ seconds: Int?, now: Int) -> String {
-        let text = seconds.map { now - $0 < 2 ? "now" : "\(FigureText.time(Double(now - $0))) ago" } ?? "never"
+        let text = seconds.map { now - $0 < 2 ? "now" : "\(StatusWords.duration(Double(now - $0))) ago" } ?? "never"
         return self.cell("\(binding)|a", text)
     }
 

@@ -10,8 +10,8 @@ enum PageScript {
             s: v => v == null ? '\u2013' : String(v),
             n: v => v == null ? '\u2013' : group(v),
             r: v => v >= 10 ? group(v) : tenth(v),
-            t: v => v == null ? '\u2013' : v < 1 ? Math.round(v * 1000) + ' ms' : v < 120 ? tenth(v) + ' s'
-              : v < 7200 ? Math.floor(v / 60) + ' min' : v < 172800 ? Math.floor(v / 3600) + ' h' : Math.floor(v / 86400) + ' d',
+            t: v => v == null ? '\u2013' : v < 1 ? Math.round(v * 1000) + ' ms' : v < 10 ? tenth(v) + ' s'
+              : v < 120 ? Math.floor(v) + ' s' : v < 7200 ? Math.floor(v / 60) + ' min' : v < 172800 ? Math.floor(v / 3600) + ' h' : Math.floor(v / 86400) + ' d',
             a: (v, s) => v == null ? 'never' : s.now - v < 2 ? 'now' : form.t(s.now - v) + ' ago',
             d: (v, s) => { const d = Math.floor((v - s.now) / 86400); return d < 0 ? 'ended' : d === 1 ? '1 day' : group(d) + ' days'; },
             l: v => new Date(v * 1000).toLocaleTimeString()

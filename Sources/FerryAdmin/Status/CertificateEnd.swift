@@ -1,3 +1,5 @@
+internal import FerryOpenSSL
+
 /// The end of a certificate that the process uses.
 package struct CertificateEnd: Hashable, Codable, Sendable {
     /// The days before the end from which it is a trouble.
@@ -16,8 +18,8 @@ package struct CertificateEnd: Hashable, Codable, Sendable {
         self.endsAt = endsAt
     }
 
-    /// The whole days that are left; negative after the end.
-    package func daysLeft(now: Int) -> Int { Int((Double(self.endsAt - now) / 86_400).rounded(.down)) }
+    /// The whole days that are left; 0 on the last one, and negative after the end.
+    package func daysLeft(now: Int) -> Int { CertificateEnds.wholeDays(Double(self.endsAt - now)) }
 
     /// One sentence for each certificate that ends soon, the first end in front.
     ///

@@ -8,9 +8,12 @@ package enum StatusWords {
     /// "1 client", "2 clients".
     package static func number(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 
-    /// "45 s", "12 min", "3 h", "5 d".
-    package static func duration(_ seconds: Double) -> String {
-        switch seconds {
+    /// A time in seconds: "12 ms", "1.5 s", "45 s", "12 min", "3 h", "5 d"; "–" for nil. The script of the page writes the
+    /// same.
+    package static func duration(_ seconds: Double?) -> String {
+        guard let seconds else { return "–" }
+        return switch seconds {
+        case ..<1: "\(Int((seconds * 1000).rounded())) ms"
         case ..<10: "\((seconds * 10).rounded() / 10) s"
         case ..<120: "\(Int(seconds)) s"
         case ..<7200: "\(Int(seconds / 60)) min"

@@ -23,7 +23,7 @@ extension ShownStatus {
     }
 
     /// - Parameter time: UNIX seconds.
-    func age(of time: Int) -> String { FigureText.time(Double(self.now - time)) }
+    func age(of time: Int) -> String { StatusWords.duration(Double(self.now - time)) }
 }
 
 extension AdminClient {

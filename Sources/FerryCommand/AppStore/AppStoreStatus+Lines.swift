@@ -10,7 +10,7 @@ extension AppStoreStatus: ShownStatus {
         let posts = self.posts
         var lines = [
             "posts \(FigureText.rate(self.rate.read))/s, taken \(FigureText.rate(self.rate.accepted))/s, "
-                + "waiting \(self.waiting), the oldest \(FigureText.time(self.oldestAge))",
+                + "waiting \(self.waiting), the oldest \(StatusWords.duration(self.oldestAge))",
             "in all: posts \(posts.posts), verified \(posts.verified), taken \(posts.taken), copies \(posts.copies), "
                 + "postponed \(posts.postponed), refused \(posts.refused)",
         ]
@@ -31,8 +31,8 @@ extension AppStoreStatus: ShownStatus {
         for destination in self.destinations {
             table.rows.append([
                 destination.name, destination.state.rawValue, "\(destination.waiting)", "\(destination.delivered)",
-                "\(destination.failed)", "\(destination.setAside)", FigureText.time(destination.p50),
-                FigureText.time(destination.p99),
+                "\(destination.failed)", "\(destination.setAside)", StatusWords.duration(destination.p50),
+                StatusWords.duration(destination.p99),
             ])
         }
         return table

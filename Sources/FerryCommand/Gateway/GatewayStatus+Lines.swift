@@ -13,7 +13,7 @@ extension GatewayStatus: ShownStatus {
         let (counts, hidden) = (self.counts, self.clients.count - Self.shownClients)
         var lines = [
             "read \(FigureText.rate(self.rate.read))/s, accepted \(FigureText.rate(self.rate.accepted))/s, "
-                + "without an answer \(self.unanswered), the oldest \(FigureText.time(self.oldestAge))",
+                + "without an answer \(self.unanswered), the oldest \(StatusWords.duration(self.oldestAge))",
             "in all: read \(counts.read), accepted \(counts.accepted), rejected \(counts.refused), "
                 + "gone \(counts.gone), dead letters \(counts.deadLetters)",
             "",
@@ -33,7 +33,7 @@ extension GatewayStatus: ShownStatus {
         for upstream in self.upstreams {
             table.rows.append([
                 upstream.name, upstream.state.rawValue, "\(upstream.connections)", "\(upstream.requests)",
-                FigureText.time(upstream.p50), FigureText.time(upstream.p99),
+                StatusWords.duration(upstream.p50), StatusWords.duration(upstream.p99),
             ])
         }
         return table

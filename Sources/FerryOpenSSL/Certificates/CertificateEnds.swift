@@ -36,13 +36,17 @@ package struct CertificateEnds: Sendable {
 
         /// The whole days that are left; 0 on the last one, and negative after the end.
         package func daysLeft(at now: Date) -> Int {
-            Int((self.end.timeIntervalSince(now) / CertificateEnds.day).rounded(.down))
+            CertificateEnds.wholeDays(self.end.timeIntervalSince(now))
         }
 
         package func hasEnded(at now: Date) -> Bool { now > self.end }
     }
 
     private static let day = 86_400.0
+
+    /// The whole days in the seconds before an end; 0 on the last day, and negative after the end.
+    package static func wholeDays(_ seconds: Double) -> Int { Int((seconds / self.day).rounded(.down)) }
+
     /// The time before an end at which warnings begin.
     package static let warningPeriod: Duration = .seconds(30 * 86_400)
 

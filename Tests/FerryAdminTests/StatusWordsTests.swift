@@ -1,0 +1,21 @@
+import FerryAdmin
+import Testing
+
+@Suite struct StatusWordsTests {
+    @Test(
+        arguments: [
+            (nil, "–"), (0.0124, "12 ms"), (1.46, "1.5 s"), (10.9, "10 s"), (61.5, "61 s"), (119.9, "119 s"),
+            (120, "2 min"),
+            (7199, "119 min"), (7200, "2 h"), (172_799, "47 h"), (172_800, "2 d"),
+        ] as [(Double?, String)]
+    )
+    func `a time has one unit, and tenths only while it is short`(seconds: Double?, text: String) {
+        #expect(StatusWords.duration(seconds) == text)
+    }
+
+    @Test(arguments: [(0, 0), (86_399, 0), (86_400, 1), (-1, -1), (-86_400, -1), (-86_401, -2)])
+    func `the days that a certificate has left are whole`(seconds: Int, days: Int) {
+        let end = CertificateEnd(file: "a.pem", use: "--cert", endsAt: 1_700_000_000 + seconds)
+        #expect(end.daysLeft(now: 1_700_000_000) == days)
+    }
+}
