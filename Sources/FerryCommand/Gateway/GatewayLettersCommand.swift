@@ -130,6 +130,8 @@ struct GatewayLettersShowCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The apns-id of the letter.", valueName: "apns-id"))
     var id: String
 
+    func validate() throws { try APNSID.check(self.id) }
+
     func run() async throws {
         try await self.gateway.reportingFailure {
             let body = try await self.place.client(of: self.gateway).ask(
@@ -205,6 +207,7 @@ struct LetterChangeOptions: ParsableArguments {
         guard [!self.ids.isEmpty, !self.filter.isEmpty, self.all].count(where: \.self) == 1 else {
             throw ValidationError("Give apns-ids, or --client, --reason and --older-than, or --all.")
         }
+        for id in self.ids { try APNSID.check(id) }
     }
 
     /// Changes the letters page by page, until a failure.
@@ -251,6 +254,17 @@ struct LetterChangeOptions: ParsableArguments {
                 changes.note(result, mayHaveArrived: letter.mayHaveArrived)
             }
         } while after != nil
+    }
+}
+
+extension APNSID {
+    /// Throws an error of usage that names the text, if it is no `apns-id`. Otherwise the gateway would look for each of the
+    /// other letters before it refused this one.
+    fileprivate static func check(_ text: String) throws {
+        guard self.parse(text.utf8) == nil else { return }
+        throw ValidationError(
+            "'\(text.printable)' is not an apns-id, which has 32 hexadecimal digits in groups of 8-4-4-4-12."
+        )
     }
 }
 

@@ -23,6 +23,8 @@ import Testing
         return changes
     }
 
+    private static let id = "00000000-0000-8001-8000-010000000001"
+
     private static let row = #"""
         {"apnsID":"a","client":"shop","topic":"t","reason":"InternalServerError","endedAt":1,"readAt":1,"expiration":0,\#
         "mayHaveArrived":true,"attempts":1,"token":"00"}
@@ -33,6 +35,16 @@ import Testing
             _ = try GatewayCommand.parseAsRoot(["letters", "list", "--config", "gateway.json", "--limit=-5"])
         }
         #expect(GatewayCommand.message(for: try #require(error)).contains("--limit takes a number"))
+    }
+
+    @Test(arguments: [["retry", "shop"], ["drop", Self.id, "\(Self.id)0"], ["show", "shop"]])
+    func `a text that is no apns-id is an error of usage`(arguments: [String]) throws {
+        let error = #expect(throws: (any Error).self) {
+            _ = try GatewayCommand.parseAsRoot(["letters"] + arguments + ["--config", "gateway.json"])
+        }
+        let message = GatewayCommand.message(for: try #require(error))
+        let text = try #require(arguments.last)
+        #expect(message.contains("'\(text)' is not an apns-id"))
     }
 
     @Test func `a page that fails leaves the sums of the pages before it`() async throws {
@@ -52,13 +64,13 @@ import Testing
     }
 
     @Test func `only an answer that says so means that a letter is not there`() async throws {
-        let gone = try await Self.changes(["a"]) { request in
+        let gone = try await Self.changes([Self.id]) { request in
             request.path == "/letter"
                 ? AdminAnswer(status: 404, "There is no such letter.") : AdminAnswer(json: Array(#"["missing"]"#.utf8))
         }
         #expect(gone.failure == nil)
         #expect(gone.summary == "0; 1 not there any more")
-        let failed = try await Self.changes(["a"]) { request in
+        let failed = try await Self.changes([Self.id]) { request in
             request.path == "/letter"
                 ? AdminAnswer(status: 503, "The store is in trouble.") : AdminAnswer(json: Array(#"["done"]"#.utf8))
         }

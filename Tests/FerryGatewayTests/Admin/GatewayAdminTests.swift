@@ -126,6 +126,9 @@ import Testing
                 try await client.get("/letters"), try await client.get("/letter?id=\(id)"),
                 try await client.post("/letters/retry", Array(id.utf8)),
             ]
+            // It is refused before the store is asked.
+            let unusable = try await client.post("/letters/retry", Array("shop".utf8))
+            #expect(unusable.status == 400)
             for answer in answers {
                 #expect(answer.status == 503)
                 #expect(
