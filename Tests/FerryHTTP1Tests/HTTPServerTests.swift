@@ -74,6 +74,32 @@ import Testing
         await server.stop(within: .seconds(2))
     }
 
+    @Test func `a full server takes the place of a connection between two requests, not in one`() async throws {
+        let server = try await Self.start { $0.limits.connections = 2 }
+        let received = Collected<String>()
+        let busy = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(TextCollector(received))
+                }
+            }
+            .connect(host: "127.0.0.1", port: server.port).get()
+        let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+        try await busy.writeAndFlush(ByteBuffer(string: head))
+        while received.all.isEmpty { await Task.yield() }
+        let url = try HTTPURL("http://127.0.0.1:\(server.port)/")
+        let (first, second) = (try HTTPClient(), try HTTPClient())
+        for client in [first, second, first] {
+            let answer = try await client.send(.init(.GET, url), within: .seconds(60))
+            #expect(answer.status == 200)
+        }
+        try await busy.writeAndFlush(ByteBuffer(string: "xy"))
+        while busy.isActive, !received.all.joined().hasSuffix("xy") { await Task.yield() }
+        #expect(received.all.joined().contains("200 OK"))
+        try? await busy.close()
+        await server.stop(within: .seconds(2))
+    }
+
     @Test func `requests of a client that takes no answers wait, and are answered later`() async throws {
         let calls = Collected<Void>()
         let received = Collected<Int>()
@@ -132,6 +158,19 @@ import Testing
         try? await channel.close()
         await server.stop(within: .seconds(2))
         try? FileManager.default.removeItem(atPath: path)
+    }
+}
+
+/// Notes the texts that a client reads.
+private final class TextCollector: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let received: Collected<String>
+
+    init(_ received: Collected<String>) { self.received = received }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.received.append(String(buffer: self.unwrapInboundIn(data)))
     }
 }
 

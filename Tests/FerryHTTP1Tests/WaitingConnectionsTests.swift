@@ -7,9 +7,9 @@ import Testing
     private let waiting = WaitingConnections()
     private let closed = Collected<Int>()
 
-    private func begin(_ number: Int, isNew: Bool = false) -> WaitingConnections.Wait {
+    private func begin(_ number: Int, _ kind: WaitingConnections.Kind = .next) -> WaitingConnections.Wait {
         let closed = self.closed
-        return self.waiting.begin(isNew: isNew) { closed.append(number) }
+        return self.waiting.begin(kind) { closed.append(number) }
     }
 
     @Test func `the connection that has waited longest is closed, once`() {
@@ -18,6 +18,15 @@ import Testing
         self.waiting.closeLongest()
         self.waiting.closeLongest()
         #expect(self.closed.all == [2, 3])
+    }
+
+    @Test func `a connection between two requests gives its place before one with work, however long that has waited`()
+    {
+        _ = self.begin(1, .other)
+        _ = self.begin(2, .taking)
+        _ = self.begin(3)
+        for _ in 0..<4 { self.waiting.closeLongest() }
+        #expect(self.closed.all == [3, 1, 2])
     }
 
     @Test func `a place that is wanted while no connection waits is taken from the next one that was answered`() {
@@ -29,16 +38,21 @@ import Testing
         #expect(self.closed.all == [1])
     }
 
-    @Test func `a connection that was just accepted keeps its place`() {
+    @Test(arguments: [WaitingConnections.Kind.other, .taking])
+    func `a connection that was just accepted, or whose client takes its answer, keeps its place`(
+        kind: WaitingConnections.Kind
+    ) {
         self.waiting.closeLongest()
-        _ = self.begin(1, isNew: true)
+        _ = self.begin(1, kind)
         #expect(self.closed.all == [])
         _ = self.begin(2)
         #expect(self.closed.all == [2])
     }
 
     @Test func `while too many bytes are held, the connections that wait longest give their places`() {
-        for number in 1...3 { _ = self.begin(number) }
+        // It holds no bytes.
+        _ = self.begin(0)
+        for number in 1...3 { _ = self.begin(number, .other) }
         self.waiting.hold(WaitingConnections.heldLimit)
         #expect(self.closed.all == [])
         self.waiting.hold(1)
@@ -49,7 +63,7 @@ import Testing
 
     @Test func `a million waits of one connection do not change the order of the others`() {
         _ = self.begin(1)
-        for number in 0..<1_000_000 { self.waiting.end(self.begin(number)) }
+        for number in 0..<1_000_000 { self.waiting.end(self.begin(number, number.isMultiple(of: 2) ? .next : .other)) }
         _ = self.begin(2)
         self.waiting.closeLongest()
         self.waiting.closeLongest()

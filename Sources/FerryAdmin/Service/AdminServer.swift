@@ -10,7 +10,8 @@ internal import NIOPosix
 /// The admin service of a process: HTTP/1.1 over a socket in the file system, and over a port where one is configured.
 ///
 /// It runs on an event loop of its own, so that slow or hostile connections delay nothing else. At most
-/// ``connectionLimit`` are open on each of both; a further one takes the place of the one that has waited longest.
+/// ``connectionLimit`` are open on each of both; a further one takes the place of the one that has waited longest between
+/// two requests, or else for a whole request.
 ///
 /// Stop every server: releasing the last reference closes nothing.
 package final class AdminServer: Sendable {

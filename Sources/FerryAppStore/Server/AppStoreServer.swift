@@ -8,7 +8,7 @@ public import ServiceLifecycle
 ///
 /// | bound | value |
 /// |---|---|
-/// | connections | ``Configuration/connectionLimit``; a further one takes the place of the one that has waited longest for a whole request |
+/// | connections | ``Configuration/connectionLimit``; a further one takes the place of the one that has waited longest between two requests, or else for a whole request |
 /// | body | 256 KiB; with version 1, 2 MiB |
 /// | all bodies together | 128 MiB; beyond, too, the connection that has waited longest is closed |
 /// | from the head of a request to its end | 10 s |

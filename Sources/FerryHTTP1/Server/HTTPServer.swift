@@ -6,10 +6,10 @@ package import NIOHTTP1
 /// A server of HTTP/1.1 for whole requests with whole answers: over TCP or a socket in the file system, with TLS or without.
 /// Any thread.
 ///
-/// A further connection than the listener may have takes the place of the one that has waited longest for a whole request.
-/// While all bodies together have more than 128 MiB, the server closes the connection that has waited longest. ``Limits``
-/// has the other bounds. The owner bounds the time for an answer. Stop every server: releasing the last reference closes
-/// nothing.
+/// A further connection than the listener may have takes the place of the one that has waited longest between two requests,
+/// or else for a whole request. While all bodies together have more than 128 MiB, the server closes the connection that has
+/// waited longest for the rest of a request. ``Limits`` has the other bounds. The owner bounds the time for an answer. Stop
+/// every server: releasing the last reference closes nothing.
 package final class HTTPServer: Sendable {
     /// The bounds of one connection.
     package struct Limits: Sendable {

@@ -12,12 +12,14 @@ final class HTTPServerHandler: ChannelDuplexHandler {
 
     /// The bytes of one read. A read of 20-byte requests becomes objects of 30 times its size before the first answer.
     private static let readSize = 8192
+    /// The bytes of a body that the system takes at once, if the client has taken the answers before it.
+    private static let shortAnswer = 16_384
 
     private let limits: HTTPServer.Limits
     private var exchange: HTTPExchange
     private let waiting: WaitingConnections
     /// Present while the connection waits for a request, for the rest of one, or for the client's end.
-    private var wait: WaitingConnections.Wait?
+    private var wait: (id: WaitingConnections.Wait, kind: WaitingConnections.Kind)?
     private let socket: SocketHandler
     private let respond: HTTPServer.Respond
     private var context: ChannelHandlerContext?
@@ -61,7 +63,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
             )
             try context.channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
             self.startTimer(self.limits.opening)
-            self.beginWait(isNew: true)
+            self.beginWait(.other)
         } catch {
             context.close(promise: nil)
         }
@@ -77,6 +79,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch self.unwrapInboundIn(data) {
         case .head(let head):
+            if self.wait?.kind != .other { self.beginWait(.other) }
             self.startTimer(self.limits.request)
             self.perform(self.exchange.received(head))
         case .body(let bytes):
@@ -105,8 +108,10 @@ final class HTTPServerHandler: ChannelDuplexHandler {
             let delayed = self.delayed
             self.delayed = .nothing
             switch delayed {
-            case .nothing: break
-            case .read: context.read()
+            case .nothing: self.noteTaken()
+            case .read:
+                self.noteTaken()
+                context.read()
             case .request:
                 self.handle()
                 context.read()
@@ -182,8 +187,10 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         }
         // The end of the answer may bring the next request at once, which has its own timer and ends the wait.
         self.startTimer(closes ? self.limits.request : self.limits.pause)
-        self.beginWait(isNew: false)
+        let isTaken = context.channel.isWritable && answer.body.count <= Self.shortAnswer
+        self.beginWait(closes ? .other : isTaken ? .next : .taking)
         context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
+        if context.channel.isWritable { self.noteTaken() }
         if closes { context.close(mode: .output, promise: nil) }
     }
 
@@ -192,16 +199,22 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         self.held = count
     }
 
-    private func beginWait(isNew: Bool) {
+    /// Notes that the client has taken its answers.
+    private func noteTaken() {
+        if self.wait?.kind == .taking { self.beginWait(.next) }
+    }
+
+    private func beginWait(_ kind: WaitingConnections.Kind) {
         guard let context else { return }
         self.endWait()
         let eventLoop = context.eventLoop
         let box = NIOLoopBound(self, eventLoop: eventLoop)
-        self.wait = self.waiting.begin(isNew: isNew) { eventLoop.execute { box.value.makeRoom() } }
+        let id = self.waiting.begin(kind) { eventLoop.execute { box.value.makeRoom() } }
+        self.wait = (id, kind)
     }
 
     private func endWait() {
-        if let wait { self.waiting.end(wait) }
+        if let wait { self.waiting.end(wait.id) }
         self.wait = nil
     }
 
