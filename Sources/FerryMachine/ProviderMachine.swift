@@ -57,6 +57,8 @@ package protocol ProviderMachine: ~Copyable, SendableMetatype {
     mutating func takeEvents() -> [ProviderEvent]
     /// Like ``takeEvents()``, with the protocol of each event.
     mutating func takeSidedEvents() -> [SidedEvent]
+    /// Returns the counts of PINGs since the last call. An owner without an observer does not call it.
+    mutating func takePings() -> ProviderActivity.Pings
     /// Appends bytes to `buffer` until it has `limit` bytes. Returns false if there is nothing to write now.
     mutating func write(_ id: ConnectionID, into buffer: inout ByteBuffer, atMost limit: Int, now: Moment) -> Bool
 
@@ -105,6 +107,8 @@ extension ProviderMachine where Self: ~Copyable {
     package mutating func takeSidedEvents() -> [SidedEvent] {
         self.takeEvents().map { SidedEvent($0, side: nil) }
     }
+
+    package mutating func takePings() -> ProviderActivity.Pings { ProviderActivity.Pings() }
 
     package mutating func failed(_ error: ProviderError, now: Moment) { self.outcomes.failed(error) }
 

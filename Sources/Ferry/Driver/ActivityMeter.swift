@@ -24,7 +24,8 @@ struct ActivityMeter {
     /// Returns the activity of this turn; nil if nothing changed.
     mutating func endTurn(
         _ outcomes: inout OutcomeLog,
-        _ standing: ProviderActivity.Standing
+        _ standing: ProviderActivity.Standing,
+        pings: ProviderActivity.Pings
     ) -> ProviderActivity? {
         var nothing = ProviderActivity()
         nothing.standing = self.activity.standing
@@ -35,6 +36,7 @@ struct ActivityMeter {
         // counted.
         self.activity.resent = max(outcomes.resent - self.resent, 0)
         self.activity.standing = standing
+        self.activity.pings = pings
         guard self.activity != nothing else { return nil }
         self.counts = outcomes.counts
         self.contradicted = outcomes.contradicted

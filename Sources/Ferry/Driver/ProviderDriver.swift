@@ -328,7 +328,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         standing.unsettled = self.machine.unsettledCount
         standing.unread = self.unreadCount
         standing.connections = self.connections.count
-        let activity = self.meter?.endTurn(&self.machine.outcomes, standing)
+        let pings = self.machine.takePings()
+        let activity = self.meter?.endTurn(&self.machine.outcomes, standing, pings: pings)
         guard activity != nil || observer.owesCall else { return }
         let owesMore = observer.tell(
             activity,

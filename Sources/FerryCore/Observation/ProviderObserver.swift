@@ -31,6 +31,8 @@ public struct ProviderActivity: Hashable, Sendable {
     public var disconnected = 0
     /// The troubles with connections, credentials or the peer, by kind.
     public var failures: [ProviderError.Code: Int] = [:]
+    /// The PINGs over HTTP/2.
+    public var pings = Pings()
 
     /// The present sizes of the provider's queues.
     public var standing = Standing()
@@ -66,6 +68,7 @@ public struct ProviderActivity: Hashable, Sendable {
         self.connected += other.connected
         self.disconnected += other.disconnected
         self.failures.merge(other.failures, uniquingKeysWith: +)
+        self.pings.add(other.pings)
     }
 }
 

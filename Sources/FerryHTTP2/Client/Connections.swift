@@ -123,6 +123,13 @@ struct Connections: ~Copyable {
         return taking.count >= limit ? taking.first.map { self.all[$0].id } : nil
     }
 
+    /// Returns the counts of PINGs on all of them since the last call.
+    mutating func takePings() -> ProviderActivity.Pings {
+        var pings = ProviderActivity.Pings()
+        for index in self.all.indices { pings.add(self.all[index].takePings()) }
+        return pings
+    }
+
     /// Gives each of them what all together have earned.
     mutating func earn(_ earned: EarnedWindow) {
         for index in self.all.indices { self.all[index].earn(earned) }

@@ -51,6 +51,7 @@ extension HTTP2Client {
                     "\(self.authority) did not answer a PING in time: a new connection takes the requests. The path may have "
                     + "forgotten the connection."
                 self.report(.socketError(id, ProviderError(.connectionLost, message)))
+                self.connections[id].giveUpPing()
             }
             self.leave(id, now: now)
         }
@@ -93,6 +94,7 @@ extension HTTP2Client {
         self.judgeConduct(of: id, hasRead: true, now: now)
         self.clearSuspects(of: id, now: now)
         var connection = self.connections.remove(id)
+        self.pings.add(connection.takePings())
         self.report(.disconnected(id, open: self.connections.count))
         if let error { self.report(.socketError(id, error)) }
         if let error, self.isFinal(error) { return self.giveUp(error, now: now) }

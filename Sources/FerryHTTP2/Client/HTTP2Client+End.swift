@@ -38,6 +38,7 @@ extension HTTP2Client {
             }
             self.act(.close(id))
         }
+        self.pings.add(self.connections.takePings())
         self.connections.removeAll()
         for id in open { self.report(.disconnected(id, open: 0)) }
         if let dialled = self.dialling.cancel() { self.act(.close(dialled)) }

@@ -70,6 +70,8 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
     private var steps: [ConnectionStep] = []
     private var events: [ProviderEvent] = []
     var keyMove = KeyMove()
+    /// The PINGs on connections that are gone, since the owner last took their counts.
+    var pings = ProviderActivity.Pings()
     /// Whether a notification was submitted since all were last settled.
     var isIncomplete = false
 
@@ -149,6 +151,14 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
     package mutating func takeEvents() -> [ProviderEvent] {
         defer { if !self.events.isEmpty { self.events = [] } }
         return self.events
+    }
+
+    package mutating func takePings() -> ProviderActivity.Pings {
+        var pings = self.connections.takePings()
+        guard !self.pings.isEmpty else { return pings }
+        pings.add(self.pings)
+        self.pings = ProviderActivity.Pings()
+        return pings
     }
 
     mutating func act(_ step: ConnectionStep) { self.steps.append(step) }

@@ -141,6 +141,12 @@ struct HTTP2Connection: ~Copyable {
     /// Notes the answer to a PING.
     mutating func pingAnswered(now: Moment) { self.ping.answered(now: now) }
 
+    /// Notes that the connection is left because a PING waits for its answer for too long.
+    mutating func giveUpPing() { self.ping.giveUp() }
+
+    /// Returns the counts of PINGs since the last call.
+    mutating func takePings() -> ProviderActivity.Pings { self.ping.takePings() }
+
     /// Whether a PING waits for its answer for so long that new requests must go to another connection.
     var isDoubtful: Bool { self.ping.isDoubtful }
 

@@ -1,3 +1,4 @@
+internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
@@ -33,7 +34,9 @@ struct PingMachine {
         /// `holds`: the connection was idle, and no request is written before the answer.
         case asked(Moment, holds: Bool)
         /// The answer takes so long that new requests go to another connection. The PING was sent at that time.
-        case doubtful(asked: Moment)
+        ///
+        /// `isGivenUp`: the connection was left for that, and the PING was counted as unanswered.
+        case doubtful(asked: Moment, isGivenUp: Bool)
         /// The answer did not come in time, so the connection is dead.
         case overdue
     }
@@ -51,6 +54,8 @@ struct PingMachine {
     private var state: State
     /// The shortest time that an answer took; nil if none came.
     private(set) var roundTrip: TimeAmount?
+    /// The PINGs since the owner last took their counts.
+    private var pings = ProviderActivity.Pings()
 
     init(_ limits: Limits, now: Moment) {
         self.limits = limits
@@ -64,7 +69,7 @@ struct PingMachine {
         switch self.state {
         case .heard(let last): last.monotonic + self.interval(isBusy: isBusy)
         case .asked(let asked, let holds): asked.monotonic + self.patience(holds: holds)
-        case .doubtful(let asked): asked.monotonic + Self.limit
+        case .doubtful(let asked, _): asked.monotonic + Self.limit
         case .overdue: nil
         }
     }
@@ -120,12 +125,39 @@ struct PingMachine {
     /// Notes the answer to a PING.
     mutating func answered(now: Moment) {
         switch self.state {
-        case .asked(let asked, _), .doubtful(let asked):
-            self.answerTook(now.monotonic - asked.monotonic)
-            self.state = .heard(self.isOutdated(asked, now: now) ? asked : now)
+        case .asked(let asked, _), .doubtful(let asked, isGivenUp: false):
+            self.pings.wasAnswered(afterNanoseconds: (now.monotonic - asked.monotonic).nanoseconds)
+            self.answered(asked, now: now)
+        case .doubtful(let asked, isGivenUp: true):
+            self.answered(asked, now: now)
         case .heard, .overdue:
             self.state = .heard(now)
         }
+    }
+
+    private mutating func answered(_ asked: Moment, now: Moment) {
+        self.answerTook(now.monotonic - asked.monotonic)
+        self.state = .heard(self.isOutdated(asked, now: now) ? asked : now)
+    }
+
+    /// Notes that the connection is left because it is doubtful. A late answer does not count then, because each PING has
+    /// one fate.
+    mutating func giveUp() {
+        guard case .doubtful(let asked, isGivenUp: false) = self.state else { return }
+        self.pings.unanswered += 1
+        self.state = .doubtful(asked: asked, isGivenUp: true)
+    }
+
+    /// Returns the counts since the last call.
+    mutating func takePings() -> ProviderActivity.Pings {
+        defer { if !self.pings.isEmpty { self.pings = ProviderActivity.Pings() } }
+        return self.pings
+    }
+
+    /// Notes that a PING goes out.
+    private mutating func ask(now: Moment, holds: Bool) {
+        self.pings.sent += 1
+        self.state = .asked(now, holds: holds)
     }
 
     enum RequestAction {
@@ -142,7 +174,7 @@ struct PingMachine {
         switch self.state {
         case .heard(let last):
             guard self.isIdle(since: last, now: now) else { return .write }
-            self.state = .asked(now, holds: true)
+            self.ask(now: now, holds: true)
             return .ping
         case .asked(let asked, holds: false):
             guard self.isOutdated(asked, now: now) else { return .write }
@@ -166,14 +198,18 @@ struct PingMachine {
     mutating func tick(now: Moment, isBusy: Bool) -> TickAction {
         switch self.state {
         case .heard(let last) where last.monotonic + self.interval(isBusy: isBusy) <= now.monotonic:
-            self.state = .asked(now, holds: self.isIdle(since: last, now: now))
+            self.ask(now: now, holds: self.isIdle(since: last, now: now))
             return .ping
         case .asked(let asked, _) where asked.monotonic + Self.limit <= now.monotonic,
-            .doubtful(let asked) where asked.monotonic + Self.limit <= now.monotonic:
+            .doubtful(let asked, isGivenUp: false) where asked.monotonic + Self.limit <= now.monotonic:
+            self.pings.unanswered += 1
+            self.state = .overdue
+            return .drop
+        case .doubtful(let asked, isGivenUp: true) where asked.monotonic + Self.limit <= now.monotonic:
             self.state = .overdue
             return .drop
         case .asked(let asked, let holds) where asked.monotonic + self.patience(holds: holds) <= now.monotonic:
-            self.state = .doubtful(asked: asked)
+            self.state = .doubtful(asked: asked, isGivenUp: false)
             return .nothing
         case .heard, .asked, .doubtful, .overdue:
             return .nothing

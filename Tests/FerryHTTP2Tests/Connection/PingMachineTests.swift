@@ -1,3 +1,4 @@
+import FerryCore
 import FerryMachine
 import NIOCore
 import Testing
@@ -112,6 +113,45 @@ import Testing
         self.ping.answered(now: Self.moment(32))
         let isDoubtful = self.ping.isDoubtful
         #expect(!isDoubtful)
+    }
+
+    @Test mutating func `each PING is counted once, with the time of its answer`() {
+        _ = self.tick(60)
+        self.ping.answered(now: Self.moment(60.25))
+        _ = self.tick(120.25, 130.25)
+        let pings = self.ping.takePings()
+        #expect(pings.sent == 2 && pings.answered == 1 && pings.unanswered == 1)
+        #expect(pings.roundTrips.durations == [.milliseconds(250)])
+        let news = self.ping.takePings()
+        #expect(news.isEmpty)
+    }
+
+    @Test mutating func `an answer that nobody asked for is not counted`() {
+        self.ping.answered(now: Self.moment(1))
+        let pings = self.ping.takePings()
+        #expect(pings.isEmpty)
+    }
+
+    @Test mutating func `a PING whose connection was left is unanswered, even if its answer comes late`() {
+        _ = self.request(30)
+        self.ping.giveUp()
+        _ = self.tick(31)
+        self.ping.giveUp()
+        self.ping.giveUp()
+        self.ping.answered(now: Self.moment(31.5))
+        let late = self.ping.takePings()
+        #expect(late.sent == 1 && late.answered == 0 && late.unanswered == 1)
+        #expect(late.roundTrips.count == 0)
+    }
+
+    @Test mutating func `a PING whose connection was left and then dropped is unanswered once`() {
+        _ = self.request(30)
+        _ = self.tick(31)
+        self.ping.giveUp()
+        let end = self.tick(40)
+        let pings = self.ping.takePings()
+        #expect(end == [.drop])
+        #expect(pings.sent == 1 && pings.unanswered == 1)
     }
 
     @Test mutating func `a busy connection is asked sooner, and takes requests for two seconds more`() {

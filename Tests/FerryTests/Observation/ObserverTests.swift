@@ -37,6 +37,9 @@ struct ObserverTests {
                 told.total.causes.undelivered.merge(activity.causes.undelivered, uniquingKeysWith: +)
                 told.total.causes.uncertain.merge(activity.causes.uncertain, uniquingKeysWith: +)
                 told.total.failures.merge(activity.failures, uniquingKeysWith: +)
+                told.total.pings.sent += activity.pings.sent
+                told.total.pings.answered += activity.pings.answered
+                told.total.pings.unanswered += activity.pings.unanswered
                 told.total.standing = activity.standing
                 told.mostConnections = max(told.mostConnections, activity.standing.connections)
             }
@@ -139,6 +142,21 @@ struct ObserverTests {
         await sum.waitUntil { $0.outcomes.settled == 50 }
         #expect(sum.now.total.causes.undelivered[.released, default: 0] == sum.now.total.outcomes.undelivered)
         #expect(sum.now.total.causes.uncertain[.released, default: 0] == sum.now.total.outcomes.uncertain)
+    }
+
+    @Test func `the PINGs of a quiet connection are counted`() async throws {
+        try await TestedProtocol.withAPNs { configuration, _ in
+            let sum = Sum()
+            var configuration = configuration
+            configuration.observer = sum
+            configuration.options.pingInterval = .milliseconds(100)
+            let provider = try HTTP2Provider(configuration)
+            try await Harness.submit(0..<1, to: provider)
+            await sum.waitUntil { $0.pings.answered > 0 }
+            await provider.shutDown(within: Harness.forever)
+            let pings = sum.now.total.pings
+            #expect(pings.sent >= pings.answered && pings.unanswered == 0)
+        }
     }
 
     @Test func `trouble with connections is counted by its kind`() async throws {

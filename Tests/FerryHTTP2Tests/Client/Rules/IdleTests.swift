@@ -119,6 +119,48 @@ struct HTTP2IdleTests {
         #expect(scenario.pings(on: scenario.current) == 1)
     }
 
+    // MARK: The counts of PINGs
+
+    @Test func `a PING that is answered is counted with its time`() {
+        let scenario = self.idle()
+        scenario.submit(2...2)
+        let before = scenario.takePings()
+        #expect(before.sent == 1 && before.answered == 0)
+        scenario.pass(.milliseconds(300))
+        scenario.links[scenario.current]?.isSilent = false
+        scenario.exchange()
+        let pings = scenario.takePings()
+        #expect(pings.sent == 0 && pings.answered == 1 && pings.unanswered == 0)
+        #expect(pings.roundTrips.durations == [.milliseconds(300)])
+        #expect(scenario.takePings().isEmpty)
+    }
+
+    @Test func `a connection that another one replaces leaves an unanswered PING, once`() {
+        let scenario = self.idle()
+        scenario.submit(2...5)
+        scenario.pass(.milliseconds(1100))
+        scenario.connect()
+        scenario.answerAll()
+        scenario.pass(.seconds(20))
+        let pings = scenario.takePings()
+        #expect(pings.sent == 1 && pings.answered == 0 && pings.unanswered == 1)
+    }
+
+    @Test func `the counts outlive their connection`() {
+        let dead = self.idle { $0.pingInterval = .seconds(100) }
+        dead.pass(.seconds(110))
+        let unanswered = dead.takePings()
+        #expect(unanswered.sent == 1 && unanswered.unanswered == 1)
+        let lost = self.idle()
+        lost.submit(2...2)
+        lost.end()
+        #expect(lost.takePings().sent == 1)
+        let abandoned = self.idle()
+        abandoned.submit(2...2)
+        abandoned.abandon()
+        #expect(abandoned.takePings().sent == 1)
+    }
+
     // MARK: Silence is judged by what was read
 
     @Test func `the owner reads the socket of a connection before its silence counts`() {

@@ -92,6 +92,9 @@ final class Scenario {
         return count
     }
 
+    /// The counts of PINGs since the last call.
+    func takePings() -> ProviderActivity.Pings { self.client.takePings() }
+
     // MARK: Calls to the client
 
     func submit(_ names: ClosedRange<UInt32>, expiration: UInt32? = nil, device: [UInt8]? = nil) {
