@@ -197,6 +197,12 @@ package final class GatewayAdmin: Sendable {
             p99: figures.recent.quantile(0.99),
             held: figures.held,
             shutTopics: figures.shutTopics,
+            pings: GatewayStatus.Upstream.Pings(
+                sent: watched.activity.pings.sent,
+                answered: watched.activity.pings.answered,
+                unanswered: watched.activity.pings.unanswered,
+                last: watched.lastPing
+            ),
             lastError: around.lastError(index)
         )
     }

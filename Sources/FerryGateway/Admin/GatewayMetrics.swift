@@ -228,6 +228,18 @@ struct GatewayMetrics {
         add(.gauge, "requests", "Requests under way.") { $0.activity.standing.unsettled }
         add(.counter, "connections_opened_total", "Connections that were opened.") { $0.activity.connected }
         add(.counter, "connections_closed_total", "Open connections that ended.") { $0.activity.disconnected }
+        add(.counter, "pings_sent_total", "PINGs that were sent.") { $0.activity.pings.sent }
+        add(.counter, "pings_answered_total", "PINGs that were answered.") { $0.activity.pings.answered }
+        add(
+            .counter,
+            "pings_unanswered_total",
+            "PINGs without an answer in time, for which a connection was left."
+        ) { $0.activity.pings.unanswered }
+        text.add(
+            "ferry_gateway_upstream_ping_seconds",
+            "From a PING to its answer.",
+            named.map { name, figures in ([("upstream", name)], figures.pingTimes) }
+        )
         text.add(
             .gauge,
             "ferry_gateway_upstream_held_notifications",

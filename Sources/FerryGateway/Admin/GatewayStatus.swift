@@ -63,8 +63,19 @@ package struct GatewayStatus: ServerStatus, Hashable {
         package var p99: Double?
         package var held: Int
         package var shutTopics: [String]
+        /// Nil: the gateway is of a version that did not count them.
+        package var pings: Pings?
         /// The last failure with its cure; nil: there was none.
         package var lastError: AlarmLine?
+
+        /// The PINGs since the start. One whose connection ended for another reason is neither answered nor unanswered.
+        package struct Pings: Hashable, Codable, Sendable {
+            package var sent: Int
+            package var answered: Int
+            package var unanswered: Int
+            /// How long the last answer took, in seconds; nil: there was none.
+            package var last: Double?
+        }
 
         package enum State: String, CaseIterable, Codable, Sendable {
             case untried

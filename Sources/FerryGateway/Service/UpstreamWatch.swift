@@ -1,11 +1,28 @@
 package import FerryCore
 
-/// The connections, requests and failures of an upstream, from its provider's observer. Any thread.
+/// The connections, requests, failures and PINGs of an upstream, from its provider's observer. Any thread.
 package final class UpstreamWatch: ProviderObserver {
     package struct Figures: Hashable, Sendable {
         /// The events since the start, and the present queues.
         package var activity = ProviderActivity()
         package var state = State.untried
+        /// The times from a PING to its answer.
+        package var pingTimes = TimeHistogram()
+        /// The last of these times, in seconds; nil: no PING was answered.
+        package var lastPing: Double?
+
+        /// Adds the counts of an earlier provider. The queues and the state stay.
+        fileprivate mutating func add(_ earlier: Figures) {
+            self.activity.add(earlier.activity)
+            self.pingTimes.add(earlier.pingTimes)
+            self.lastPing = self.lastPing ?? earlier.lastPing
+        }
+
+        /// Notes the times of PINGs that were answered.
+        fileprivate mutating func add(_ roundTrips: DurationSample) {
+            for time in roundTrips.nanoseconds { self.pingTimes.add(nanoseconds: time) }
+            if let last = roundTrips.nanoseconds.last { self.lastPing = Double(last) / 1e9 }
+        }
     }
 
     package enum State: Hashable, Sendable {
@@ -20,7 +37,7 @@ package final class UpstreamWatch: ProviderObserver {
     private struct Watched {
         var figures = Figures()
         /// The figures of earlier providers that have ended.
-        var before = ProviderActivity()
+        var before = Figures()
         /// The watch of the provider before this one, until it has ended.
         var predecessor: UpstreamWatch?
     }
@@ -35,9 +52,9 @@ package final class UpstreamWatch: ProviderObserver {
     /// Takes over the counts of the provider before this one, which has ended.
     func absorb() {
         guard let predecessor = self.state.withLock({ $0.predecessor }) else { return }
-        let activity = predecessor.figures.activity
+        let figures = predecessor.figures
         self.state.withLock { watched in
-            watched.before.add(activity)
+            watched.before.add(figures)
             watched.predecessor = nil
         }
     }
@@ -46,6 +63,7 @@ package final class UpstreamWatch: ProviderObserver {
         self.state.withLock { watched in
             watched.figures.activity.add(activity)
             watched.figures.activity.standing = activity.standing
+            if activity.pings.answered > 0 { watched.figures.add(activity.pings.roundTrips) }
             if activity.connected > 0 {
                 watched.figures.state = .good
             } else if !activity.failures.isEmpty, activity.standing.connections == 0 {
@@ -58,10 +76,8 @@ package final class UpstreamWatch: ProviderObserver {
     package var figures: Figures {
         let watched = self.state.withLock { $0 }
         var figures = watched.figures
-        let (standing, earlier) = (figures.activity.standing, watched.predecessor?.figures.activity)
-        figures.activity.add(watched.before)
-        if let earlier { figures.activity.add(earlier) }
-        figures.activity.standing = standing
+        figures.add(watched.before)
+        if let predecessor = watched.predecessor { figures.add(predecessor.figures) }
         return figures
     }
 }

@@ -1,5 +1,6 @@
 import Ferry
 import FerryAdmin
+import FerryCore
 import FerryHTTP1
 import FerryTesting
 import Foundation
@@ -137,6 +138,31 @@ import Testing
             }
             store.release()
             while try await client.get("/letters").status != 200 { await Task.yield() }
+        }
+    }
+
+    @Test func `the metrics and the status have the PINGs to an upstream`() async throws {
+        try await Self.run { harness, service in
+            var activity = ProviderActivity()
+            activity.pings.sent = 3
+            activity.pings.wasAnswered(afterNanoseconds: 40_000_000)
+            activity.pings.unanswered = 1
+            harness.watch.observed(activity)
+            let text = try await service.get("/metrics").body
+            for line in [
+                #"pings_sent_total{upstream="apns"} 3"#, #"pings_answered_total{upstream="apns"} 1"#,
+                #"pings_unanswered_total{upstream="apns"} 1"#, #"ping_seconds_bucket{upstream="apns",le="0.02"} 0"#,
+                #"ping_seconds_bucket{upstream="apns",le="0.05"} 1"#, #"ping_seconds_sum{upstream="apns"} 0.04"#,
+                #"ping_seconds_count{upstream="apns"} 1"#,
+            ] {
+                #expect(text.contains("\nferry_gateway_upstream_\(line)\n"), "\(line)")
+            }
+            let status = try JSONDecoder().decode(
+                GatewayStatus.self,
+                from: Data(try await service.get("/status").body.utf8)
+            )
+            let pings = GatewayStatus.Upstream.Pings(sent: 3, answered: 1, unanswered: 1, last: 0.04)
+            #expect(status.upstreams.map(\.pings) == [pings])
         }
     }
 
