@@ -24,6 +24,9 @@ package struct OutcomeLog {
     package private(set) var trouble: ProviderError?
     /// The causes of the outcomes since the owner last took them; nil without an observer.
     private var causes: OutcomeCauses?
+    /// The times of submission of the notifications that got an outcome since the owner last took them; nil if they are
+    /// not measured. The place in the array is the raw value of the ``OutcomeKind``.
+    private var submissions: [EvenSample]?
     private var contradictions: [Contradiction] = []
     /// Whether a written notification has begun to wait for another copy since the owner last asked.
     package var hasRequeued = false
@@ -119,6 +122,7 @@ package struct OutcomeLog {
         self.counts.add(outcome, count: given)
         if outcome.isAnswer { self.answered += given }
         self.causes?.add(outcome, count: given)
+        self.submissions?[Int(OutcomeKind(outcome).rawValue)].add(run.submitted.nanoseconds, count: given)
         if let contradiction {
             self.contradict(count: contradictedCount, tags: contradicted, kind: contradiction)
         }
@@ -132,6 +136,28 @@ package struct OutcomeLog {
         guard let causes else { return OutcomeCauses() }
         self.causes = OutcomeCauses()
         return causes
+    }
+
+    /// Measures the times from submission to outcome from now on, for ``takeTimes(over:until:)``.
+    package mutating func measureTimes() {
+        self.submissions = Array(repeating: EvenSample(), count: OutcomeKind.allCases.count)
+    }
+
+    /// Returns the times of the outcomes since the last call. They end at `now`, so that no clock is read for each
+    /// outcome.
+    ///
+    /// - Parameter side: the protocol of this log.
+    package mutating func takeTimes(over side: ProviderSide, until now: NIODeadline) -> ProviderActivity.Times {
+        var times: ProviderActivity.Times = [:]
+        for kind in OutcomeKind.allCases {
+            let place = Int(kind.rawValue)
+            guard var sample = self.submissions?[place], sample.count > 0 else { continue }
+            self.submissions?[place] = EvenSample()
+            // The places of submissions at the same time are some nanoseconds apart, and so may lie after `now`.
+            sample.change { max(now.nanoseconds - $0, 0) }
+            times[ProviderActivity.TimedOutcome(over: side, kind)] = DurationSample(nanoseconds: sample)
+        }
+        return times
     }
 
     /// Notes trouble with connections, credentials or the peer. The outcomes that it causes carry the error.
@@ -307,6 +333,10 @@ extension OutcomeLog {
     package mutating func takeTrouble(of others: ProviderError?...) {
         self.trouble = others.lazy.compactMap { $0 }.first
     }
+}
+
+extension NIODeadline {
+    fileprivate var nanoseconds: Int64 { Int64(clamping: self.uptimeNanoseconds) }
 }
 
 extension Outcome {

@@ -59,6 +59,10 @@ package protocol ProviderMachine: ~Copyable, SendableMetatype {
     mutating func takeSidedEvents() -> [SidedEvent]
     /// Returns the counts of PINGs since the last call. An owner without an observer does not call it.
     mutating func takePings() -> ProviderActivity.Pings
+    /// Measures the times from submission to outcome from now on, for ``takeTimes(until:)``.
+    mutating func measureTimes()
+    /// Returns the times of the outcomes since the last call. They end at `now`.
+    mutating func takeTimes(until now: NIODeadline) -> ProviderActivity.Times
     /// Appends bytes to `buffer` until it has `limit` bytes. Returns false if there is nothing to write now.
     mutating func write(_ id: ConnectionID, into buffer: inout ByteBuffer, atMost limit: Int, now: Moment) -> Bool
 
@@ -109,6 +113,10 @@ extension ProviderMachine where Self: ~Copyable {
     }
 
     package mutating func takePings() -> ProviderActivity.Pings { ProviderActivity.Pings() }
+
+    package mutating func measureTimes() {}
+
+    package mutating func takeTimes(until now: NIODeadline) -> ProviderActivity.Times { [:] }
 
     package mutating func failed(_ error: ProviderError, now: Moment) { self.outcomes.failed(error) }
 

@@ -25,7 +25,8 @@ struct ActivityMeter {
     mutating func endTurn(
         _ outcomes: inout OutcomeLog,
         _ standing: ProviderActivity.Standing,
-        pings: ProviderActivity.Pings
+        pings: ProviderActivity.Pings,
+        times: ProviderActivity.Times
     ) -> ProviderActivity? {
         var nothing = ProviderActivity()
         nothing.standing = self.activity.standing
@@ -37,6 +38,7 @@ struct ActivityMeter {
         self.activity.resent = max(outcomes.resent - self.resent, 0)
         self.activity.standing = standing
         self.activity.pings = pings
+        self.activity.times = times
         guard self.activity != nothing else { return nil }
         self.counts = outcomes.counts
         self.contradicted = outcomes.contradicted

@@ -81,6 +81,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         self.machine = machine
         self.meter = commons.observer == nil ? nil : ActivityMeter()
         if self.meter != nil { self.machine.outcomes.countCauses() }
+        if commons.observer?.wantsTimes == true { self.machine.measureTimes() }
         self.turnEnded = options.turnEnded
         self.patience = options.patience
         self.logger = options.logger
@@ -329,7 +330,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         standing.unread = self.unreadCount
         standing.connections = self.connections.count
         let pings = self.machine.takePings()
-        let activity = self.meter?.endTurn(&self.machine.outcomes, standing, pings: pings)
+        let times = observer.wantsTimes ? self.machine.takeTimes(until: .now()) : [:]
+        let activity = self.meter?.endTurn(&self.machine.outcomes, standing, pings: pings, times: times)
         guard activity != nil || observer.owesCall else { return }
         let owesMore = observer.tell(
             activity,

@@ -28,12 +28,15 @@ final class ObserverMerger: Sendable {
     /// The number of calls that one loop makes for others before it returns to its own work.
     private static let roundLimit = 8
 
+    /// Whether the observer wants the times of outcomes.
+    let wantsTimes: Bool
     private let observer: any ProviderObserver
     private let owes = Atomic(false)
     private let state: Locked<State>
 
     init(_ observer: any ProviderObserver, loopCount: Int) {
         self.observer = observer
+        self.wantsTimes = observer.wantsTimes
         self.state = Locked(State(standing: Array(repeating: .init(), count: loopCount)))
     }
 

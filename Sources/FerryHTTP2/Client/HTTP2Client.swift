@@ -153,14 +153,6 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
         return self.events
     }
 
-    package mutating func takePings() -> ProviderActivity.Pings {
-        var pings = self.connections.takePings()
-        guard !self.pings.isEmpty else { return pings }
-        pings.add(self.pings)
-        self.pings = ProviderActivity.Pings()
-        return pings
-    }
-
     mutating func act(_ step: ConnectionStep) { self.steps.append(step) }
 
     mutating func report(_ event: ProviderEvent) {

@@ -189,6 +189,17 @@ package struct MigratingClient<
 
     package mutating func takePings() -> ProviderActivity.Pings { self.http2.takePings() }
 
+    package mutating func measureTimes() {
+        self.binary.measureTimes()
+        self.http2.measureTimes()
+    }
+
+    package mutating func takeTimes(until now: NIODeadline) -> ProviderActivity.Times {
+        var times = self.binary.takeTimes(until: now)
+        times.add(self.http2.takeTimes(until: now))
+        return times
+    }
+
     package mutating func write(
         _ id: ConnectionID,
         into buffer: inout ByteBuffer,

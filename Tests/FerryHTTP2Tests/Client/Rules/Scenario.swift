@@ -38,7 +38,8 @@ final class Scenario {
     }
 
     private(set) var client: HTTP2Client
-    private(set) var now: NIODeadline = .uptimeNanoseconds(1_000_000_000_000_000)
+    let start: NIODeadline = .uptimeNanoseconds(1_000_000_000_000_000)
+    private(set) var now: NIODeadline
     var epochSeconds: UInt32 = 1_700_000_000
     var tokens = TokenOwner()
     /// The first SETTINGS of servers.
@@ -66,6 +67,7 @@ final class Scenario {
     ) {
         var options = HTTP2Options()
         configure(&options)
+        self.now = self.start
         self.client = HTTP2Client(
             options: options,
             authority: "localhost",
@@ -94,6 +96,12 @@ final class Scenario {
 
     /// The counts of PINGs since the last call.
     func takePings() -> ProviderActivity.Pings { self.client.takePings() }
+
+    /// Measures the times of outcomes from now on.
+    func measureTimes() { self.client.measureTimes() }
+
+    /// The times of the outcomes since the last call.
+    func takeTimes() -> ProviderActivity.Times { self.client.takeTimes(until: self.now) }
 
     // MARK: Calls to the client
 

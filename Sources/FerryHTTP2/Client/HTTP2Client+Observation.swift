@@ -1,0 +1,20 @@
+package import FerryCore
+internal import FerryMachine
+package import NIOCore
+
+/// The figures of the client for an observer.
+extension HTTP2Client {
+    package mutating func takePings() -> ProviderActivity.Pings {
+        var pings = self.connections.takePings()
+        guard !self.pings.isEmpty else { return pings }
+        pings.add(self.pings)
+        self.pings = ProviderActivity.Pings()
+        return pings
+    }
+
+    package mutating func measureTimes() { self.outcomes.measureTimes() }
+
+    package mutating func takeTimes(until now: NIODeadline) -> ProviderActivity.Times {
+        self.outcomes.takeTimes(over: .http2, until: now)
+    }
+}
