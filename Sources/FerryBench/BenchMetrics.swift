@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// A backend of metrics in memory, with an atomic number for each series.
 final class BenchMetrics: MetricsFactory {
-    private final class Number: CounterHandler, RecorderHandler {
+    private final class Number: CounterHandler, RecorderHandler, TimerHandler {
         private let value = Atomic<Int64>(0)
 
         var total: Int64 { self.value.load(ordering: .relaxed) }
@@ -16,6 +16,8 @@ final class BenchMetrics: MetricsFactory {
         func record(_ value: Int64) { self.value.store(value, ordering: .relaxed) }
 
         func record(_ value: Double) { self.record(Int64(value)) }
+
+        func recordNanoseconds(_ duration: Int64) { self.record(duration) }
     }
 
     private let counters = Locked<[String: Number]>([:])
@@ -33,7 +35,7 @@ final class BenchMetrics: MetricsFactory {
         Number()
     }
 
-    func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler { NOOPMetricsHandler.instance }
+    func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler { Number() }
 
     func destroyCounter(_ handler: any CounterHandler) {}
 

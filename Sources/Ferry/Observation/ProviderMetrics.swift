@@ -11,15 +11,18 @@ public import FerryCore
 /// of a dimension are a closed set, and each exists from the beginning with 0. Ferry adds no device token, tag or
 /// connection.
 ///
-/// Cost: a few calls of the backend for each turn of the event loop, for any number of notifications.
+/// Cost: a few calls of the backend for each turn of the event loop, for any number of notifications. A timer takes at
+/// most 64 times a turn. With the backend that drops everything, no time is measured.
 ///
 /// Each provider needs its own metrics, with dimensions that distinguish the providers. Otherwise two providers would
 /// set the same gauges.
 public struct ProviderMetrics: ProviderObserver {
     /// The dimension's value for a reason that Ferry does not know. A peer could otherwise make any number of series.
     static let other = "other"
-    private static let ownDimensions: Set = ["outcome", "reason", "cause", "code"]
+    private static let ownDimensions: Set = ["outcome", "reason", "cause", "code", "protocol"]
 
+    /// Whether the times of outcomes are measured: true unless the backend drops everything.
+    public let wantsTimes: Bool
     private let taken: Counter
     private let confirmed: Counter
     private let presumed: Counter
@@ -40,14 +43,19 @@ public struct ProviderMetrics: ProviderObserver {
     private let unsettled: Gauge
     private let unread: Gauge
     private let connections: Gauge
+    private let times: [ProviderActivity.TimedOutcome: Timer]
+    private let pingsSent: Counter
+    private let pingsAnswered: Counter
+    private let pingsUnanswered: Counter
+    private let pingTime: Timer
 
     /// Makes the metrics, each with 0.
     ///
     /// - Parameters:
     ///   - factory: the backend. `MetricsSystem.factory` is that of the program after `MetricsSystem.bootstrap`; before, it
     ///     drops everything.
-    ///   - dimensions: further dimensions of each metric. Their values must be few. `outcome`, `reason`, `cause` and `code`
-    ///     are Ferry's own names, and are left out here: a series cannot have a name twice.
+    ///   - dimensions: further dimensions of each metric. Their values must be few. `outcome`, `reason`, `cause`, `code` and
+    ///     `protocol` are Ferry's own names, and are left out here: a series cannot have a name twice.
     public init(factory: any MetricsFactory, dimensions: [(String, String)] = []) {
         let dimensions = dimensions.filter { !Self.ownDimensions.contains($0.0) }
         func counter(_ label: String, _ dimension: (String, String)? = nil) -> Counter {
@@ -72,6 +80,10 @@ public struct ProviderMetrics: ProviderObserver {
             gauge.record(0)
             return gauge
         }
+        func timer(_ label: String, _ own: [(String, String)] = []) -> Timer {
+            Timer(label: "ferry_\(label)_seconds", dimensions: dimensions + own, factory: factory)
+        }
+        self.wantsTimes = !(factory is NOOPMetricsHandler)
         self.taken = counter("notifications")
         self.confirmed = counter("outcomes", ("outcome", "confirmed"))
         self.presumed = counter("outcomes", ("outcome", "presumed"))
@@ -92,6 +104,18 @@ public struct ProviderMetrics: ProviderObserver {
         self.unsettled = gauge("unsettled_notifications")
         self.unread = gauge("unread_outcomes")
         self.connections = gauge("open_connections")
+        var times: [ProviderActivity.TimedOutcome: Timer] = [:]
+        for side in ProviderSide.allCases {
+            for kind in OutcomeKind.allCases {
+                let own = [("protocol", side.rawValue), ("outcome", "\(kind)")]
+                times[ProviderActivity.TimedOutcome(over: side, kind)] = timer("outcome", own)
+            }
+        }
+        self.times = times
+        self.pingsSent = counter("pings_sent")
+        self.pingsAnswered = counter("pings_answered")
+        self.pingsUnanswered = counter("pings_unanswered")
+        self.pingTime = timer("ping")
     }
 
     /// Hands the numbers to the backend.
@@ -118,6 +142,11 @@ public struct ProviderMetrics: ProviderObserver {
         self.unsettled.record(activity.standing.unsettled)
         self.unread.record(activity.standing.unread)
         self.connections.record(activity.standing.connections)
+        for (outcome, sample) in activity.times { self.times[outcome]?.record(sample) }
+        self.pingsSent.add(activity.pings.sent)
+        self.pingsAnswered.add(activity.pings.answered)
+        self.pingsUnanswered.add(activity.pings.unanswered)
+        self.pingTime.record(activity.pings.roundTrips)
     }
 }
 
@@ -125,5 +154,11 @@ extension Counter {
     /// Most numbers of a turn are 0, and a call of the backend may take a lock.
     fileprivate func add(_ count: Int) {
         if count > 0 { self.increment(by: count) }
+    }
+}
+
+extension Timer {
+    fileprivate func record(_ sample: DurationSample) {
+        for time in sample.nanoseconds { self.recordNanoseconds(time) }
     }
 }

@@ -19,13 +19,17 @@ enum TestedProtocol: String, CaseIterable {
         }
     }
 
-    /// The number of peers.
-    private var peers: Int {
+    /// The names of its protocols in metrics.
+    var protocols: Set<String> {
         switch self {
-        case .binary, .http2, .binaryOnTwoLoops, .http2OnTwoLoops: 1
-        case .migrating, .migratingOnTwoLoops: 2
+        case .binary, .binaryOnTwoLoops: ["binary"]
+        case .http2, .http2OnTwoLoops: ["http2"]
+        case .migrating, .migratingOnTwoLoops: ["binary", "http2"]
         }
     }
+
+    /// The number of peers.
+    private var peers: Int { self.protocols.count }
 
     /// The number of connections of a provider, one for each peer and event loop.
     var connections: Int { self.peers * self.loops }
