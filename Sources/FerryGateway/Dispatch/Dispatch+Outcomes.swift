@@ -206,6 +206,7 @@ extension Dispatch {
             }
         let pause = min(TimeAmount.nanoseconds(first.nanoseconds << min(job.attempts - 1, 16)), last)
         self.delayed.insert(Due(at: now.monotonic + pause, job: id))
+        self.jobs.change(id) { $0.wait = .pause }
         return nil
     }
 

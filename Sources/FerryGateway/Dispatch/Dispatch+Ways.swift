@@ -105,6 +105,7 @@ extension Dispatch {
     /// Queues a notification that its gate has admitted.
     mutating func enqueue(_ id: JobID, _ job: borrowing Job, now: Moment) {
         let flow = job.flow
+        if job.wait != .turn { self.jobs.change(id) { $0.wait = .turn } }
         if job.needsOther {
             let until = now.monotonic + GatewayBounds.Jobs.otherConnection
             self.jobs.change(id) { $0.way = .waitsForSide(until: until) }
@@ -206,7 +207,7 @@ extension Dispatch {
     /// with a topic that APNs accepts, if the client has one.
     mutating func takeBack(_ route: Int, now: Moment) {
         for flow in self.flows.indices where self.flows[flow].route == route {
-            for id in self.flows[flow].turns.takeAll() { self.routes.hold(id, of: flow, at: route) }
+            for id in self.flows[flow].turns.takeAll() { self.hold(id, flow: flow) }
             let identity = self.flows[flow].identity
             guard flow == self.lastFlows[identity] else { continue }
             if let warm = self.active[identity].first(where: { self.routes.isWarm(self.flows[$0].route) }) {
@@ -260,7 +261,10 @@ extension Dispatch {
 
     /// Adds a notification to those that wait at the gate of its topic.
     mutating func hold(_ id: JobID, flow: Int) {
-        self.jobs.change(id) { if $0.isGuess { $0.begin(with: flow) } }
+        self.jobs.change(id) { job in
+            job.wait = .gate
+            if job.isGuess { job.begin(with: flow) }
+        }
         self.routes.hold(id, of: flow, at: self.flows[flow].route)
     }
 }

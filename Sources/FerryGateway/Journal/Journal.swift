@@ -110,6 +110,7 @@ package struct Journal {
         self.name(job.first.connection, job.scope, now: now)
         self.buffer.write(read: job, as: id)
         job.segment = self.number
+        job.wait = .store
         self.isAwaited = true
         let first = self.entry?.jobs?.lowerBound ?? id.rawValue
         self.entry?.jobs = first...id.rawValue
@@ -219,6 +220,7 @@ package struct Journal {
         self.name(job.first.connection, job.scope, now: now)
         self.buffer.write(read: job, as: id)
         job.segment = self.number
+        job.wait = .store
         self.isAwaited = true
         self.changes.append(row)
         // The number of the job is older than those of this segment.

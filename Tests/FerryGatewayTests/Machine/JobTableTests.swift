@@ -84,4 +84,105 @@ import Testing
         table.remove(ids[2])
         #expect(table.oldest()?.first.sequence == 9)
     }
+
+    // MARK: Pages
+
+    /// The numbers of all jobs, read in pages of so many places.
+    private static func numbers(
+        _ table: inout JobTable,
+        places: Int,
+        between: (inout JobTable) -> Void = { _ in }
+    ) -> [UInt64] {
+        var (place, numbers, pages): (WaitingPlace, [UInt64], Int) = (WaitingPlace(), [], 0)
+        while true {
+            var looked = 0
+            let isEnd = table.look(from: &place, atMost: places) { id, job in
+                #expect(job.first.sequence == id.rawValue)
+                looked += 1
+                numbers.append(id.rawValue)
+                return true
+            }
+            #expect(looked <= places)
+            guard !isEnd else { return numbers }
+            pages += 1
+            guard pages < 1_000_000 else {
+                Issue.record("the pages have no end")
+                return numbers
+            }
+            between(&table)
+        }
+    }
+
+    private static func insert(
+        _ count: Int,
+        into table: inout JobTable,
+        unless isGap: (UInt64) -> Bool = { _ in false }
+    ) {
+        for _ in 0..<count {
+            let id = table.reserve()
+            if !isGap(id.rawValue) { table.insert(Self.job(Int(id.rawValue)), as: id) }
+        }
+    }
+
+    @Test func `pages have each job once, those of the table first`() {
+        var table = JobTable(first: 1000)
+        // Jobs of an earlier process are in the table.
+        for number in 1...300 as ClosedRange<UInt64> {
+            table.insert(Self.job(Int(number)), as: JobID(rawValue: number))
+        }
+        Self.insert(500, into: &table) { $0.isMultiple(of: 3) }
+        table.remove(JobID(rawValue: 7))
+        let old: [UInt64] = (1...300).filter { $0 != 7 }
+        let recent: [UInt64] = (1000..<1500).filter { !$0.isMultiple(of: 3) }
+        for places in [1, 7, 100, 10_000] {
+            let numbers = Self.numbers(&table, places: places)
+            #expect(numbers == old + recent)
+        }
+    }
+
+    @Test func `a job that becomes old between two pages is passed once`() {
+        var table = JobTable()
+        Self.insert(100_000, into: &table)
+        var isGrown = false
+        let numbers = Self.numbers(&table, places: 60_000) { table in
+            guard !isGrown else { return }
+            isGrown = true
+            // The ring has room for 131,072 numbers, so the first jobs move to the table.
+            Self.insert(100_000, into: &table)
+        }
+        #expect(numbers.count == 200_000 && Set(numbers).count == 200_000)
+    }
+
+    @Test func `a job that came again is passed once`() {
+        var table = JobTable(first: 1000)
+        for _ in 0..<3 {
+            table.remove(JobID(rawValue: 5))
+            table.insert(Self.job(5), as: JobID(rawValue: 5))
+        }
+        let (numbers, oldest) = (Self.numbers(&table, places: 10), table.oldest())
+        #expect(numbers == [5])
+        #expect(oldest?.first.sequence == 5)
+    }
+
+    @Test func `a reader that has enough goes on behind its last job`() {
+        var table = JobTable()
+        Self.insert(10, into: &table)
+        var (place, numbers): (WaitingPlace, [UInt64]) = (WaitingPlace(), [])
+        for _ in 0..<5 {
+            _ = table.look(from: &place, atMost: 1000) { id, _ in
+                numbers.append(id.rawValue)
+                return !numbers.count.isMultiple(of: 3)
+            }
+        }
+        #expect(numbers == Array(1...10))
+    }
+
+    @Test func `a place is text`() throws {
+        var place = WaitingPlace()
+        (place.arrival, place.job) = (7, 1 << 40)
+        #expect(WaitingPlace(place.description) == place)
+        for text in ["", "-", "1", "1-", "a-1", "1-2-3", "1-18446744073709551615"] {
+            #expect(WaitingPlace(text) == nil, "\(text)")
+        }
+    }
 }

@@ -19,6 +19,18 @@ struct Job: Sendable {
         case side(UInt64)
     }
 
+    /// The reason why a job is not at an upstream.
+    enum Wait: Sendable {
+        /// The store does not have the job yet.
+        case store
+        /// The gate of its topic is shut.
+        case gate
+        /// The job goes out again after a pause, because APNs refused it for now.
+        case pause
+        /// The job waits for its turn on the way to the upstream.
+        case turn
+    }
+
     let scope: ReplayScope
     /// The number of the present flow: the client's present topic.
     var flow = 0
@@ -30,6 +42,8 @@ struct Job: Sendable {
     var isGuess = false
     /// The connection on which the job is under way.
     var way = Way.none
+    /// The reason why the job is not at an upstream. It means nothing while ``way`` is a connection.
+    var wait = Wait.turn
     /// The tick in which the job was last sent.
     var tick: UInt32 = 0
     /// The device token, then the payload.

@@ -1,6 +1,3 @@
-internal import DequeModule
-internal import NIOCore
-
 /// The jobs that have no last answer, by their numbers.
 ///
 /// Numbers are given in order, and most jobs end soon and nearly in order. These are in a ring, where the number gives
@@ -27,42 +24,15 @@ struct JobTable: Sendable {
     private var first: UInt64
     /// The numbers in the ring whose jobs were read after those behind them: letters that were sent again.
     private var late: Set<JobID> = []
-    private var old: [JobID: Job] = [:]
-    /// The numbers of ``old`` that were in the ring.
-    private var retired = Order()
-    /// The numbers of ``old`` that were smaller than those of the ring when they came: of an earlier process, or letters
-    /// that were sent again.
-    private var earlier = Order()
+    private var old = OldJobs()
     private(set) var count = 0
-
-    /// Numbers of ``old`` in the order in which their jobs were read, with those that have ended since. A letter that is
-    /// sent again keeps its number, so only the time tells its job from an ended one.
-    private struct Order: Sendable {
-        private var entries: Deque<(id: JobID, readAt: NIODeadline)> = []
-
-        mutating func append(_ id: JobID, readAt: NIODeadline, in jobs: [JobID: Job]) {
-            self.entries.append((id, readAt))
-            // Behind a job that lives long, the numbers of those that have ended would grow without a bound.
-            guard self.entries.count > 2 * jobs.count + 64 else { return }
-            self.entries.removeAll { jobs[$0.id]?.readAt != $0.readAt }
-        }
-
-        /// Returns the first job, and forgets the numbers in front of it.
-        mutating func first(in jobs: [JobID: Job]) -> Job? {
-            while let first = self.entries.first {
-                if let job = jobs[first.id], job.readAt == first.readAt { return job }
-                self.entries.removeFirst()
-            }
-            return nil
-        }
-    }
 
     /// - Parameter first: the number of the first job. Jobs with smaller numbers, from an earlier process, may be inserted.
     init(first: UInt64 = 1) { self.first = first }
 
     /// All numbers, ascending.
     var ids: [JobID] {
-        let old = self.old.keys.sorted { $0.rawValue < $1.rawValue }
+        let old = self.old.ids.sorted { $0.rawValue < $1.rawValue }
         let recent = (0..<self.recentCount).filter { self.ring[self.place($0)] != nil }
         return old + recent.map { JobID(rawValue: self.first + UInt64($0)) }
     }
@@ -71,8 +41,7 @@ struct JobTable: Sendable {
     ///
     /// Cost: constant on average. The numbers in front that have ended are forgotten.
     mutating func oldest() -> Job? {
-        let jobs = [self.earlier.first(in: self.old), self.retired.first(in: self.old), self.oldestRecent]
-        return jobs.compactMap(\.self).min { $0.readAt < $1.readAt }
+        [self.old.oldest(), self.oldestRecent].compactMap(\.self).min { $0.readAt < $1.readAt }
     }
 
     private var oldestRecent: Job? {
@@ -84,6 +53,36 @@ struct JobTable: Sendable {
             guard self.late.contains(JobID(rawValue: self.first + UInt64(index))) else { break }
         }
         return oldest
+    }
+
+    /// Passes the jobs behind a place to `body`, in the order in which they came, until `body` returns false. Moves the
+    /// place behind the last job that was looked at. Returns whether no job is left.
+    ///
+    /// A job may move from the ring to the table between two calls. It is still passed once.
+    ///
+    /// - Parameter limit: the largest number of places that are looked at, also of jobs that have ended. So the cost is
+    ///   bounded, however many jobs there are.
+    func look(from place: inout WaitingPlace, atMost limit: Int, _ body: (JobID, Job) -> Bool) -> Bool {
+        var left = limit
+        while let next = self.old.next(after: place.arrival) {
+            guard left > 0 else { return false }
+            left -= 1
+            place.arrival = next.arrival
+            // The reader has seen the job while it was in the ring.
+            guard next.id.rawValue > place.job, let job = next.job else { continue }
+            guard body(next.id, job) else { return false }
+        }
+        let end = self.first + UInt64(self.recentCount)
+        var next = max(self.first, place.job + 1)
+        while next < end {
+            guard left > 0 else { return false }
+            left -= 1
+            place.job = next
+            let id = JobID(rawValue: next)
+            next += 1
+            if let job = self[id], !body(id, job) { return false }
+        }
+        return true
     }
 
     /// Returns the next number. Without ``insert(_:as:)`` before the next call it stays unused.
@@ -100,11 +99,7 @@ struct JobTable: Sendable {
         assert(id.rawValue < self.first + UInt64(self.recentCount), "a job has a reserved number, or an older one")
         assert(self[id] == nil, "a number has one job")
         self.count += 1
-        guard let place = self.place(of: id) else {
-            let readAt = job.readAt
-            self.old[id] = job
-            return self.earlier.append(id, readAt: readAt, in: self.old)
-        }
+        guard let place = self.place(of: id) else { return self.old.insert(job, as: id, wasRecent: false) }
         if id.rawValue + 1 < self.first + UInt64(self.recentCount) { self.late.insert(id) }
         self.ring[place] = job
     }
@@ -116,7 +111,7 @@ struct JobTable: Sendable {
 
     /// Changes the job in place, if it has not ended.
     mutating func change(_ id: JobID, _ body: (inout Job) -> Void) {
-        if let place = self.place(of: id) { self.ring[place]?.change(body) } else { self.old[id]?.change(body) }
+        if let place = self.place(of: id) { self.ring[place]?.change(body) } else { self.old.change(id, body) }
     }
 
     mutating func remove(_ id: JobID) {
@@ -125,7 +120,7 @@ struct JobTable: Sendable {
             self.ring[place] = nil
             if !self.late.isEmpty { self.late.remove(id) }
             self.dropEnded()
-        } else if self.old.removeValue(forKey: id) == nil {
+        } else if !self.old.remove(id) {
             return
         }
         self.count -= 1
@@ -152,12 +147,7 @@ struct JobTable: Sendable {
     private mutating func retire() {
         guard let job = self.ring[self.head] else { return self.dropFirst() }
         let id = JobID(rawValue: self.first)
-        self.old[id] = job
-        if self.late.remove(id) == nil {
-            self.retired.append(id, readAt: job.readAt, in: self.old)
-        } else {
-            self.earlier.append(id, readAt: job.readAt, in: self.old)
-        }
+        self.old.insert(job, as: id, wasRecent: self.late.remove(id) == nil)
         self.ring[self.head] = nil
         self.dropFirst()
     }

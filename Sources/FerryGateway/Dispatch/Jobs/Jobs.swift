@@ -34,6 +34,11 @@ struct Jobs: Sendable {
     /// The job that came first; nil if the table is empty.
     mutating func oldest() -> Job? { self.table.oldest() }
 
+    /// Passes the jobs behind a place to `body`; see ``JobTable/look(from:atMost:_:)``.
+    func look(from place: inout WaitingPlace, atMost limit: Int, _ body: (JobID, Job) -> Bool) -> Bool {
+        self.table.look(from: &place, atMost: limit, body)
+    }
+
     /// Whether more may be read.
     var hasRoom: Bool { self.room.isFree }
 

@@ -1,0 +1,90 @@
+internal import DequeModule
+
+/// Jobs that live long, by their numbers.
+///
+/// Each arrival has a number of its own. A letter that is sent again keeps the number of its job, so only the arrival tells
+/// the job from an ended one.
+struct OldJobs: Sendable {
+    private struct Entry: Sendable {
+        var job: Job
+        var arrival: UInt64
+
+        mutating func change(_ body: (inout Job) -> Void) { body(&self.job) }
+    }
+
+    /// Numbers of jobs in the order in which the jobs were read, with those that have ended since.
+    private struct Order: Sendable {
+        private(set) var entries: Deque<(arrival: UInt64, id: JobID)> = []
+
+        mutating func append(_ arrival: UInt64, _ id: JobID, in jobs: [JobID: Entry]) {
+            self.entries.append((arrival, id))
+            // Behind a job that lives long, the numbers of those that have ended would grow without a bound.
+            guard self.entries.count > 2 * jobs.count + 64 else { return }
+            self.entries.removeAll { jobs[$0.id]?.arrival != $0.arrival }
+        }
+
+        /// Returns the first job, and forgets the numbers in front of it.
+        mutating func first(in jobs: [JobID: Entry]) -> Job? {
+            while let first = self.entries.first {
+                if let entry = jobs[first.id], entry.arrival == first.arrival { return entry.job }
+                self.entries.removeFirst()
+            }
+            return nil
+        }
+
+        /// Cost: the logarithm of the number of jobs.
+        func next(after arrival: UInt64) -> (arrival: UInt64, id: JobID)? {
+            var (low, high) = (0, self.entries.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if self.entries[middle].arrival <= arrival { low = middle + 1 } else { high = middle }
+            }
+            return low < self.entries.count ? self.entries[low] : nil
+        }
+    }
+
+    private var jobs: [JobID: Entry] = [:]
+    private var lastArrival: UInt64 = 0
+    /// The jobs that were recent before.
+    private var retired = Order()
+    /// The jobs of an earlier process, and letters that were sent again.
+    private var others = Order()
+
+    var ids: some Collection<JobID> { self.jobs.keys }
+
+    subscript(id: JobID) -> Job? { self.jobs[id]?.job }
+
+    /// Adds a job.
+    ///
+    /// - Parameter wasRecent: whether the job was recent, and was read in the order of the numbers.
+    mutating func insert(_ job: consuming Job, as id: JobID, wasRecent: Bool) {
+        self.lastArrival += 1
+        self.jobs[id] = Entry(job: job, arrival: self.lastArrival)
+        if wasRecent {
+            self.retired.append(self.lastArrival, id, in: self.jobs)
+        } else {
+            self.others.append(self.lastArrival, id, in: self.jobs)
+        }
+    }
+
+    mutating func change(_ id: JobID, _ body: (inout Job) -> Void) { self.jobs[id]?.change(body) }
+
+    /// Returns whether there was such a job.
+    mutating func remove(_ id: JobID) -> Bool { self.jobs.removeValue(forKey: id) != nil }
+
+    /// The job that was read first.
+    ///
+    /// Cost: constant on average.
+    mutating func oldest() -> Job? {
+        let jobs = [self.others.first(in: self.jobs), self.retired.first(in: self.jobs)]
+        return jobs.compactMap(\.self).min { $0.readAt < $1.readAt }
+    }
+
+    /// The next arrival, with its job unless that has ended; nil if there is none.
+    func next(after arrival: UInt64) -> (arrival: UInt64, id: JobID, job: Job?)? {
+        let (other, retired) = (self.others.next(after: arrival), self.retired.next(after: arrival))
+        guard let next = other?.arrival ?? .max < retired?.arrival ?? .max ? other : retired else { return nil }
+        let entry = self.jobs[next.id]
+        return (next.arrival, next.id, entry?.arrival == next.arrival ? entry?.job : nil)
+    }
+}
