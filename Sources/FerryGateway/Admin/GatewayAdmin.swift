@@ -45,6 +45,10 @@ package final class GatewayAdmin: Sendable {
         var value: Surroundings { self.around.withLock { $0 } }
     }
 
+    /// The sentence for a reader while the event loop hangs.
+    private static let silenceSentence = "The event loop of the gateway does not answer."
+    static let silence = AdminAnswer(status: 503, GatewayAdmin.silenceSentence)
+
     let gateway: Gateway
     private let present: Present
     /// How long a reader of letters waits.
@@ -59,7 +63,7 @@ package final class GatewayAdmin: Sendable {
         let present = Present(around)
         self.present = present
         self.routes = StatusRoutes(
-            silence: "The event loop of the gateway does not answer.",
+            silence: GatewayAdmin.silenceSentence,
             storePath: around.process.storePath
         ) { history in
             guard let figures = try? await gateway.figures else { return nil }
@@ -78,6 +82,7 @@ package final class GatewayAdmin: Sendable {
             return await reload().adminAnswer
         }
         if Self.letterPaths.contains(request.path) { return await self.answerLetters(request, within: self.patience) }
+        if Self.waitingPaths.contains(request.path) { return await self.answerWaiting(request, within: self.patience) }
         return await self.routes.answer(request)
     }
 

@@ -145,6 +145,30 @@ package final class Gateway: Sendable {
         }
     }
 
+    // MARK: Notifications that wait
+
+    /// Returns the next notifications without a last answer that the filter admits, `limit` at most, and the place behind
+    /// the last that was looked at; nil at the end. One turn of the event loop looks at some thousand, so a page may be
+    /// empty and not the last.
+    package func waiting(
+        after place: WaitingPlace,
+        _ filter: WaitingFilter,
+        limit: Int
+    ) async throws -> (rows: [WaitingRow], next: WaitingPlace?) {
+        let driver = self.driver
+        return try await driver.eventLoop.submit { driver.waiting(after: place, filter, limit: limit) }.get()
+    }
+
+    /// Returns the sums of the next notifications without a last answer, and the place as
+    /// ``waiting(after:_:limit:)`` does.
+    package func waitingSums(
+        after place: WaitingPlace,
+        _ filter: WaitingFilter
+    ) async throws -> (sums: [WaitingSum], next: WaitingPlace?) {
+        let driver = self.driver
+        return try await driver.eventLoop.submit { driver.waitingSums(after: place, filter) }.get()
+    }
+
     // MARK: Letters
 
     /// Whether there is a store, which keeps letters.

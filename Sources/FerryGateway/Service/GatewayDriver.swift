@@ -128,6 +128,21 @@ final class GatewayDriver: @unchecked Sendable {
         return results
     }
 
+    /// Returns the next notifications without a last answer; see ``GatewayMachine/waiting(after:_:limit:unreachable:now:)``.
+    func waiting(after place: WaitingPlace, _ filter: WaitingFilter, limit: Int) -> ([WaitingRow], WaitingPlace?) {
+        self.machine.waiting(after: place, filter, limit: limit, unreachable: self.unreachable, now: .now)
+    }
+
+    /// Returns the sums of the next notifications without a last answer.
+    func waitingSums(after place: WaitingPlace, _ filter: WaitingFilter) -> ([WaitingSum], WaitingPlace?) {
+        self.machine.waitingSums(after: place, filter, unreachable: self.unreachable, now: .now)
+    }
+
+    /// The upstreams to which there is no connection.
+    private var unreachable: Set<Int> {
+        Set(self.upstreams.indices.filter { self.upstreams[$0].watch.isFailing })
+    }
+
     /// Whether a new connection is accepted. If not, its address is noted.
     func isOpen(for address: String) -> Bool {
         guard !self.isFinished else { return false }

@@ -72,6 +72,11 @@ package final class UpstreamWatch: ProviderObserver {
         }
     }
 
+    /// Whether the last tries to connect have failed.
+    var isFailing: Bool {
+        if case .failing = self.state.withLock({ $0.figures.state }) { true } else { false }
+    }
+
     /// The figures, with the counts of the providers before this one.
     package var figures: Figures {
         let watched = self.state.withLock { $0 }

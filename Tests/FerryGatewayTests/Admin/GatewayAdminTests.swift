@@ -166,6 +166,38 @@ import Testing
         }
     }
 
+    @Test func `what waits is shown over the socket alone, also without a store`() async throws {
+        try await Self.run([HTTP2Rule(prefix: [], action: .silence)]) { harness, service in
+            let notification = try PushNotification(Payload(alert: "Hello"))
+            _ = try await withProvider(harness.client) { provider in
+                for number in 0..<3 {
+                    var batch = PushBatch()
+                    try batch.append(notification, to: GatewayHarness.device(number), tag: PushTag(UInt64(number)))
+                    try await provider.submit(&batch)
+                }
+                return await provider.shutDown(within: GatewayHarness.forever)
+            }
+            let client = try AdminClient(socket: service.socket)
+            var page = WaitingSums()
+            while page.sums.reduce(0, { $0 + $1.count }) < 3 {
+                let answer = try await client.get("/waiting/sums")
+                #expect(answer.status == 200)
+                page = try JSONDecoder().decode(WaitingSums.self, from: Data(answer.body))
+            }
+            #expect(Set(page.sums.map(\.client)) == ["old stack"] && page.next == nil)
+            let answer = try await client.get("/waiting?client=old%20stack")
+            let rows = try JSONDecoder().decode(WaitingPage.self, from: Data(answer.body)).notifications
+            let tokens = try (0..<3).map { try GatewayHarness.device($0).hex }
+            #expect(Set(rows.map(\.token)) == Set(tokens) && rows.allSatisfy { $0.topic == GatewayHarness.topic })
+            let other = try await client.get("/waiting?client=other")
+            #expect(String(decoding: other.body, as: UTF8.self) == #"{"notifications":[]}"#)
+            let unknown = try await client.get("/waiting?reason=none")
+            #expect(unknown.status == 400)
+            let port = try await service.get("/waiting").status
+            #expect(port == 404)
+        }
+    }
+
     @Test func `a request without the token is refused`() async throws {
         try await Self.run(token: "secret") { _, service in
             let without = try await service.get("/status").status

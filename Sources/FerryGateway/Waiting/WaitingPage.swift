@@ -1,0 +1,102 @@
+/// A page of the answer to `GET /waiting`.
+package struct WaitingPage: Hashable, Codable, Sendable {
+    package var notifications: [WaitingRow]
+    /// The value of `after` for the next page; nil: this is the last one.
+    package var next: String?
+}
+
+/// A notification without a last answer as operators see it. As in the list of letters, it has no payload.
+package struct WaitingRow: Hashable, Codable, Sendable {
+    package var apnsID: String
+    package var client: String
+    /// The upstream, if a listener named it; nil if it is the client's own.
+    package var upstream: String?
+    package var topic: String
+    package var reason: WaitingReason
+    /// The last refusal of APNs; nil if there was none.
+    package var lastReason: String?
+    /// When it was read, or last sent again by an operator, in UNIX seconds.
+    package var readAt: UInt32
+    /// The seconds since then, by a clock that is not set.
+    package var age: Double
+    /// In UNIX seconds; 0 for one attempt at delivery.
+    package var expiration: UInt32
+    /// Whether the answer to an earlier attempt is missing.
+    package var mayHaveArrived: Bool
+    package var attempts: Int
+    package var token: String
+}
+
+/// A page of the answer to `GET /waiting/sums`. The sums of all pages belong together.
+package struct WaitingSums: Hashable, Codable, Sendable {
+    package var sums: [WaitingSum]
+    /// The value of `after` for the next page; nil: this is the last one.
+    package var next: String?
+
+    package init(sums: [WaitingSum] = [], next: String? = nil) {
+        self.sums = sums
+        self.next = next
+    }
+}
+
+/// The notifications of a client that wait for one reason.
+package struct WaitingSum: Hashable, Codable, Sendable {
+    package var client: String
+    /// The upstream, if a listener named it; nil if it is the client's own.
+    package var upstream: String?
+    package var reason: WaitingReason
+    package var count: Int
+    /// The age of the oldest in seconds.
+    package var oldestAge: Double
+
+    fileprivate struct Key: Hashable {
+        var client: String
+        var upstream: String?
+        var reason: WaitingReason
+    }
+
+    fileprivate var key: Key { Key(client: self.client, upstream: self.upstream, reason: self.reason) }
+
+    package init(client: String, upstream: String? = nil, reason: WaitingReason, count: Int, oldestAge: Double) {
+        self.client = client
+        self.upstream = upstream
+        self.reason = reason
+        self.count = count
+        self.oldestAge = oldestAge
+    }
+}
+
+extension [WaitingSum] {
+    /// Adds the sums of another page, or of another turn. Those with the most notifications come first.
+    package mutating func add(_ others: [WaitingSum]) {
+        var sums: [WaitingSum.Key: WaitingSum] = [:]
+        for sum in self + others {
+            guard var known = sums[sum.key] else {
+                sums[sum.key] = sum
+                continue
+            }
+            known.count += sum.count
+            known.oldestAge = Swift.max(known.oldestAge, sum.oldestAge)
+            sums[sum.key] = known
+        }
+        self = sums.values.sorted { one, other in
+            guard one.count == other.count else { return one.count > other.count }
+            return (one.client, one.upstream ?? "", one.reason.rawValue)
+                < (other.client, other.upstream ?? "", other.reason.rawValue)
+        }
+    }
+}
+
+/// The notifications that an operator asks for.
+package struct WaitingFilter: Hashable, Sendable {
+    package var client: String?
+    package var reason: WaitingReason?
+    /// Notifications that were read at this time or earlier, in UNIX seconds.
+    package var readBy: UInt32?
+
+    package init(client: String? = nil, reason: WaitingReason? = nil, readBy: UInt32? = nil) {
+        self.client = client
+        self.reason = reason
+        self.readBy = readBy
+    }
+}
