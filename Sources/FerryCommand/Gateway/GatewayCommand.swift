@@ -37,10 +37,12 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
               ferry gateway --config gateway.json
               ferry gateway --config gateway.json --check --connect
               ferry gateway status --config gateway.json
+              ferry gateway waiting --config gateway.json
               ferry gateway reload --config gateway.json
             """,
         subcommands: [
-            GatewayStatusCommand.self, GatewayTopCommand.self, GatewayLettersCommand.self, GatewayReloadCommand.self,
+            GatewayStatusCommand.self, GatewayTopCommand.self, GatewayWaitingCommand.self, GatewayLettersCommand.self,
+            GatewayReloadCommand.self,
         ]
     )
 

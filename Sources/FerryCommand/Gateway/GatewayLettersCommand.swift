@@ -278,41 +278,6 @@ extension LetterRow {
 }
 
 extension AdminClient {
-    /// Returns the body of an answer.
-    ///
-    /// - Throws: ``CommandFailure`` when nobody answers, or the answer is a refusal, which is a sentence.
-    fileprivate func ask(_ method: Method, _ path: String, _ body: [UInt8] = []) async throws(CommandFailure) -> [UInt8]
-    {
-        try Self.body(of: try await self.response(method, path, body))
-    }
-
-    private func response(
-        _ method: Method,
-        _ path: String,
-        _ body: [UInt8] = []
-    ) async throws(CommandFailure) -> HTTPClientResponse {
-        do throws(HTTPClientError) {
-            switch method {
-            case .GET: return try await self.get(path)
-            case .POST: return try await self.post(path, body)
-            }
-        } catch {
-            throw CommandFailure(.noConnection, "The gateway does not answer: \(error.description)")
-        }
-    }
-
-    private static func body(of response: HTTPClientResponse) throws(CommandFailure) -> [UInt8] {
-        guard response.status == 200 else {
-            let sentence = String(decoding: response.body, as: UTF8.self).prefix { $0 != "\n" }
-            throw .refused(String(sentence).printable)
-        }
-        return response.body
-    }
-
-    fileprivate enum Method {
-        case GET, POST
-    }
-
     fileprivate func letters(_ query: String) async throws -> LetterPage {
         try Self.decoded(LetterPage.self, try await self.ask(.GET, "/letters\(query)"))
     }
@@ -328,16 +293,5 @@ extension AdminClient {
     fileprivate func change(_ path: String, _ ids: [String]) async throws -> [LetterResult] {
         let body = ids.map { "\($0)\n" }.joined()
         return try Self.decoded([LetterResult].self, try await self.ask(.POST, path, Array(body.utf8)))
-    }
-
-    private static func decoded<Value: Decodable>(_ type: Value.Type, _ body: [UInt8]) throws(CommandFailure) -> Value {
-        do {
-            return try JSONDecoder().decode(type, from: Data(body))
-        } catch {
-            throw CommandFailure(
-                .noConnection,
-                "The answer is not one of a gateway of this version: use the 'ferry' that it was started with."
-            )
-        }
     }
 }
