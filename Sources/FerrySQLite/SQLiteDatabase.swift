@@ -101,6 +101,13 @@ package final class SQLiteDatabase {
         return SQLiteStatement(handle: statement, database: self)
     }
 
+    /// Begins a copy of the database in a new file.
+    ///
+    /// - Throws: ``SQLiteError`` when the file exists, or cannot be made.
+    package func backup(to path: String) throws(SQLiteError) -> SQLiteBackup {
+        try SQLiteBackup(of: self.handle, self, to: path)
+    }
+
     /// Whether the path still leads to the open file. If the file was removed or replaced, all later writes are lost
     /// when the connection closes.
     package var isInPlace: Bool {

@@ -113,6 +113,65 @@ import Foundation
         }
     }
 
+    @Test func `a copy in steps ends while rows are written, and has all of them`() throws {
+        try self.withFile { path in
+            let database = try SQLiteDatabase(path: path, durability: .process)
+            try database.execute("CREATE TABLE t (n INTEGER PRIMARY KEY, b BLOB)")
+            let insert = try database.prepare("INSERT INTO t VALUES (?, ?)")
+            var last: Int64 = 0
+            func write(_ count: Int) throws {
+                try database.transaction { () throws(SQLiteError) in
+                    for _ in 0..<count {
+                        last += 1
+                        try insert.run([.integer(last), .blob([UInt8](repeating: 7, count: 10_000))])
+                    }
+                    // The first pages were copied long ago, and change with each commit.
+                    try database.execute("UPDATE t SET b = zeroblob(10000) WHERE n = 1 + \(last) % 3")
+                }
+            }
+            try write(200)
+            let backup = try database.backup(to: "\(path)-copy")
+            var (steps, left): (Int, [Int]) = (0, [])
+            while try !backup.step(pages: 16) {
+                steps += 1
+                left.append(backup.remaining)
+                try write(2)
+                guard steps < 1000 else {
+                    Issue.record("the copy begins anew with each commit")
+                    return
+                }
+            }
+            backup.end()
+            #expect(steps > 20 && left == left.sorted(by: >))
+            let copy = try SQLiteDatabase(path: "\(path)-copy", durability: .process)
+            for query in ["SELECT count(*) FROM t", "SELECT sum(n) FROM t", "SELECT sum(b = zeroblob(10000)) FROM t"] {
+                var values: [Int64] = []
+                for database in [database, copy] {
+                    try database.prepare(query).run { row throws(SQLiteError) in values.append(row.integer(0)) }
+                }
+                #expect(values.count == 2 && values[0] == values[1], "\(query)")
+            }
+            let attributes = try FileManager.default.attributesOfItem(atPath: "\(path)-copy")
+            #expect((attributes[.posixPermissions] as? Int).map { $0 & 0o077 } == 0)
+        }
+    }
+
+    @Test func `a copy replaces no file, and half a copy leaves the database alone`() throws {
+        try self.withFile { path in
+            let database = try SQLiteDatabase(path: path, durability: .process)
+            try database.execute("CREATE TABLE t (n INTEGER PRIMARY KEY)")
+            try Data([1]).write(to: URL(filePath: "\(path)-copy"))
+            let error = #expect(throws: SQLiteError.self) { _ = try database.backup(to: "\(path)-copy") }
+            #expect(error?.description.contains("File exists") == true)
+            let backup = try database.backup(to: "\(path)-half")
+            _ = try backup.step(pages: 1)
+            backup.end()
+            #expect(throws: SQLiteError.self) { _ = try backup.step(pages: 1) }
+            try database.execute("INSERT INTO t VALUES (1)")
+            #expect(try self.numbers(database) == [1])
+        }
+    }
+
     @Test func `tables are made once, and a file of a later version is refused`() throws {
         try self.withFile { path in
             let database = try SQLiteDatabase(path: path, durability: .process)
