@@ -44,8 +44,21 @@ package protocol GatewayStore: Sendable {
     ///   - then: called once, on any thread. The answer is `durable` if the process has the claim.
     func claim(_ claim: StoreClaim, epoch: UInt64, then: @escaping @Sendable (StoreAnswer) -> Void)
 
+    /// Copies the store into a new file, while it is in use. The copy has every commit that was acknowledged before the
+    /// call, and may have later ones. A gateway that starts with it begins as after a kill at ``StoreCopy/copiedAt``.
+    ///
+    /// - Parameter path: an absolute path. No file may have it.
+    /// - Throws: ``StoreError``. Nothing is left of the copy then.
+    func copy(to path: String) async throws(StoreError) -> StoreCopy
+
     /// Waits for the running commits, and releases the store.
     func close() async
+}
+
+extension GatewayStore {
+    package func copy(to path: String) async throws(StoreError) -> StoreCopy {
+        throw StoreError("This store is no file: copy it with the tools of its database.")
+    }
 }
 
 /// The facts about a store that its opening returns.
@@ -90,6 +103,8 @@ package enum StoreTable: UInt8, Sendable, CaseIterable {
     case gates = 5
     /// The dead letters, and the notifications that may have arrived; see ``Letter``.
     case letters = 6
+    /// The time at which this store was copied from another one; see ``CopyRow``.
+    case copy = 7
 
     /// Makes a key that begins with the name of a client and its length (1).
     static func key(client name: String, _ rest: some Sequence<UInt8>) -> [UInt8] {

@@ -59,7 +59,7 @@ package final class SQLiteStore: GatewayStore {
         try? await self.thread.shutdownGracefully()
     }
 
-    private func run<Result: Sendable>(
+    func run<Result: Sendable>(
         _ body: @escaping @Sendable (SQLiteStoreCore) throws(StoreError) -> Result
     ) async throws(StoreError) -> Result {
         try await self.thread.result(unless: SQLiteStoreCore.isClosed) { () throws(StoreError) in try body(self.core) }

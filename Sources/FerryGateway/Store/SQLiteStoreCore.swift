@@ -1,4 +1,13 @@
+internal import FerryPlatform
 internal import FerrySQLite
+
+/// The result of a step of a copy.
+enum CopyStep: Hashable, Sendable {
+    /// So many pages are left.
+    case more(remaining: Int)
+    /// The copy is whole, and was at this time, in UNIX seconds.
+    case whole(at: UInt32)
+}
 
 /// The file of a ``SQLiteStore``.
 ///
@@ -27,6 +36,10 @@ final class SQLiteStoreCore: @unchecked Sendable {
     private let durability: SQLiteDatabase.Durability
     private let warn: (String) -> Void
     private var file: File?
+    /// The store that was opened for a copy alone.
+    private var source: SQLiteDatabase?
+    /// The copy that is claimed, and what makes it while its steps last; nil if there is none.
+    private var copying: (files: CopyFiles, backup: SQLiteBackup?)?
     /// The first commit that was refused, with the reason. Later ones are refused until it is repeated. Otherwise an
     /// older row would replace a newer one.
     private var refused: (number: UInt64, reason: String)?
@@ -265,5 +278,83 @@ final class SQLiteStoreCore: @unchecked Sendable {
         return true
     }
 
-    func close() { self.file = nil }
+    func close() {
+        // The process may end next, and nobody would remove half a copy.
+        self.copying?.backup?.end()
+        self.copying?.files.remove()
+        self.copying = nil
+        self.file = nil
+        self.source = nil
+    }
+
+    // MARK: Copies
+
+    /// Opens the file for a copy alone.
+    func openForCopy() throws(StoreError) {
+        guard access(self.path, F_OK) == 0 else {
+            throw StoreError("There is no store at \(self.path), so there is nothing to copy.")
+        }
+        let database: SQLiteDatabase
+        var (version, last): (Int64, UInt64) = (0, 0)
+        do {
+            database = try SQLiteDatabase(path: self.path, durability: self.durability)
+            try database.prepare("PRAGMA user_version").run { row in version = row.integer(0) }
+            try database.prepare("SELECT last FROM store").run { row in last = UInt64(bitPattern: row.integer(0)) }
+        } catch {
+            throw self.error("The store cannot be used.", error)
+        }
+        guard 1...Self.version ~= version else {
+            throw StoreError("A later version of Ferry wrote the store \(self.path). Copy it with that version.")
+        }
+        // A mark that is missing stays so: the next start of the gateway warns of it.
+        if access(self.markPath, F_OK) == 0 {
+            do throws(HighWaterMark.Fault) {
+                _ = try HighWaterMark(path: self.markPath).check(last: last, of: self.path)
+            } catch {
+                throw StoreError(error.description)
+            }
+        }
+        self.source = database
+    }
+
+    /// Claims the one copy that is made at a time. Returns the bytes that it may need.
+    func claimCopy(_ files: CopyFiles) throws(StoreError) -> Int {
+        guard self.file != nil || self.source != nil else { throw Self.isClosed }
+        guard self.copying == nil else {
+            throw StoreError("Another copy of the store is being made. Wait for its end.")
+        }
+        self.copying = (files, nil)
+        return ["", "-wal"].reduce(0) { sum, ending in
+            var status = stat()
+            return stat("\(self.path)\(ending)", &status) == 0 ? sum + Int(status.st_size) : sum
+        }
+    }
+
+    func beginCopy() throws(StoreError) {
+        guard let database = self.file?.database ?? self.source, let copying else { throw Self.isClosed }
+        do {
+            self.copying?.backup = try database.backup(to: copying.files.draft)
+        } catch {
+            throw StoreError("The copy cannot be made. \(error)")
+        }
+    }
+
+    /// Copies the next pages.
+    func stepCopy(pages: Int) throws(StoreError) -> CopyStep {
+        guard let backup = self.copying?.backup else { throw Self.isClosed }
+        do {
+            guard try backup.step(pages: pages) else { return .more(remaining: backup.remaining) }
+        } catch {
+            throw StoreError("The copy cannot be made. \(error)")
+        }
+        // The commits from now on are not in the copy. Its file is closed, so that another thread can finish it.
+        backup.end()
+        return .whole(at: UInt32(clamping: time(nil)))
+    }
+
+    /// Ends the claim.
+    func releaseCopy() {
+        self.copying?.backup?.end()
+        self.copying = nil
+    }
 }

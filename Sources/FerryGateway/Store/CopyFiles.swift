@@ -1,0 +1,140 @@
+internal import FerryPlatform
+internal import FerrySQLite
+
+/// The files of a copy that is being made: the copy and its mark, under names of drafts in the folder of the copy. They
+/// get their own names when they are whole and on the disk, so nobody takes half a copy for one.
+///
+/// Each method may wait for the disk.
+struct CopyFiles: Sendable {
+    /// The number of epochs by which a copy is ahead. A gateway with the copy begins with an epoch that the store itself
+    /// reaches after some thousand starts only. Otherwise two notifications of the two would have one `apns-id`.
+    static let epochsAhead: Range<Int64> = 4096..<8192
+    /// The copy goes no further, so that the gateway can still start some thousand times.
+    private static let lastEpoch = Int64(Journal.epochs.upperBound) - 8192
+
+    /// The path of the copy.
+    let path: String
+
+    init(_ path: String) { self.path = path }
+
+    private var markPath: String { "\(self.path)-mark" }
+    /// The path of the copy until it is whole.
+    var draft: String { "\(self.path).ferry-draft" }
+    private var markDraft: String { "\(self.draft)-mark" }
+    private var folder: String {
+        let slash = self.path.lastIndex(of: "/")
+        return slash.map { $0 == self.path.startIndex ? "/" : String(self.path[..<$0]) } ?? "."
+    }
+
+    private func error(_ predicate: String) -> StoreError { StoreError("\(self.path) \(predicate)") }
+
+    private func unwritable(_ code: Int32) -> StoreError {
+        self.error(
+            "cannot be written: \(String(cString: strerror(code))). The process that has the store writes the copy, and "
+                + "needs the right to."
+        )
+    }
+
+    // MARK: The begin
+
+    /// Looks whether the copy can be made, and removes what a killed process left of an earlier one.
+    ///
+    /// - Parameter size: the bytes that the copy needs. A disk that the copy fills could refuse the commits of the store.
+    func prepare(size: Int) throws(StoreError) {
+        try self.requireNone()
+        self.remove()
+        guard access(self.folder, W_OK | X_OK) == 0 else { throw self.unwritable(errno) }
+        var status = statvfs()
+        guard statvfs(self.folder, &status) == 0 else { throw self.unwritable(errno) }
+        let (free, isBeyond) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+        guard isBeyond || free >= UInt64(size) else {
+            throw self.error("needs \(size) bytes, and its disk has \(free): make room, or name another disk.")
+        }
+    }
+
+    /// Refuses to replace a file.
+    private func requireNone() throws(StoreError) {
+        for name in [self.path, self.markPath] {
+            var status = stat()
+            guard lstat(name, &status) != 0 else {
+                throw StoreError("\(name) exists already: name a file that does not exist.")
+            }
+        }
+    }
+
+    // MARK: The end
+
+    /// Removes the drafts, also half of a copy.
+    func remove() {
+        for name in [self.draft, "\(self.draft)-wal", "\(self.draft)-journal", self.markDraft] { unlink(name) }
+    }
+
+    /// Looks at a whole copy, notes in it that it is one, and gives it its name.
+    ///
+    /// - Parameter copiedAt: when its last page was copied, in UNIX seconds.
+    func finish(copiedAt: UInt32) throws(StoreError) -> StoreCopy {
+        let last: UInt64
+        do throws(SQLiteError) {
+            last = try self.note(copiedAt)
+        } catch {
+            throw StoreError("The copy cannot be used. \(error)")
+        }
+        var status = stat()
+        // The end of the last connection has copied the log into the file, and removed it.
+        guard lstat("\(self.draft)-wal", &status) != 0 else {
+            throw self.error("could not be made: its log stayed. Look at the disk, and try again.")
+        }
+        do throws(HighWaterMark.Fault) {
+            _ = try HighWaterMark(path: self.markDraft).check(last: last, of: self.draft)
+        } catch {
+            throw StoreError(error.description)
+        }
+        try self.sync(self.markDraft)
+        try self.sync(self.draft)
+        guard stat(self.draft, &status) == 0 else { throw self.unwritable(errno) }
+        try self.requireNone()
+        guard rename(self.markDraft, self.markPath) == 0 else { throw self.unwritable(errno) }
+        guard rename(self.draft, self.path) == 0 else {
+            let code = errno
+            unlink(self.markPath)
+            throw self.unwritable(code)
+        }
+        self.syncFolder()
+        return StoreCopy(path: self.path, copiedAt: copiedAt, bytes: Int(status.st_size))
+    }
+
+    /// Writes into the copy that it is one. Opening it looks for damage. Returns the number of its last commit.
+    private func note(_ copiedAt: UInt32) throws(SQLiteError) -> UInt64 {
+        let database = try SQLiteDatabase(path: self.draft, durability: .power)
+        var (last, epoch): (UInt64, Int64) = (0, 0)
+        try database.transaction { () throws(SQLiteError) in
+            try database.prepare("SELECT last, epoch FROM store").run { row in
+                last = UInt64(bitPattern: row.integer(0))
+                epoch = row.integer(1)
+            }
+            let next = epoch + Int64.random(in: Self.epochsAhead)
+            try database.prepare("UPDATE store SET epoch = ?").run([.integer(next <= Self.lastEpoch ? next : epoch)])
+            try database.prepare("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)").run([
+                .integer(Int64(StoreTable.copy.rawValue)), .blob(CopyRow.key), .blob(CopyRow.value(at: copiedAt)),
+            ])
+        }
+        return last
+    }
+
+    /// Waits until a file is on the disk.
+    private func sync(_ name: String) throws(StoreError) {
+        let descriptor = open(name, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw self.unwritable(errno) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw self.unwritable(errno) }
+    }
+
+    /// Waits until the new names are on the disk. Some file systems cannot wait for a folder, so faults are ignored: the
+    /// bytes are there.
+    private func syncFolder() {
+        let descriptor = open(self.folder, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        close(descriptor)
+    }
+}

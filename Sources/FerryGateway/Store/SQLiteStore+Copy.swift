@@ -1,0 +1,88 @@
+internal import FerrySQLite
+internal import NIOPosix
+
+/// Copies of a store that is in use.
+///
+/// The process that has the store makes the copy, on the store's thread and with its one connection. SQLite before 3.51.3
+/// can damage a log when two connections write, so the file stays locked for every other process, see ``SQLiteDatabase``,
+/// and a second connection would begin the copy anew with each commit. One statement, such as `VACUUM INTO`, would make
+/// every commit wait for the whole copy.
+///
+/// ```
+///   thread   commit │ step │ commit │ commit │ step │ … │ last step │ commit
+///   copy     ───────────────────────────────────────────▶ draft ──▶ looked at, on the disk, named
+/// ```
+extension SQLiteStore {
+    /// The number of pages in one step: half a megabyte. A commit waits for one step at most.
+    private static let stepPages = 128
+    /// The time between two steps, which belongs to commits.
+    private static let copyPause: Duration = .milliseconds(5)
+    /// How long all steps may take. A disk that is slower keeps the store busy without an end.
+    private static let copyLimit: Duration = .seconds(600)
+
+    package func copy(to path: String) async throws(StoreError) -> StoreCopy {
+        let files = CopyFiles(path)
+        let size = try await self.run { core throws(StoreError) in try core.claimCopy(files) }
+        do {
+            let copy = try await self.make(files, size: size)
+            await self.releaseCopy()
+            return copy
+        } catch {
+            _ = try? await Self.besideTheStore { () throws(StoreError) in files.remove() }
+            await self.releaseCopy()
+            throw error
+        }
+    }
+
+    /// Copies a store that no process has. Neither an epoch nor a table changes, so the last release can still open it.
+    package static func copy(storeAt store: String, to path: String) async throws(StoreError) -> StoreCopy {
+        let store = SQLiteStore(path: store)
+        do {
+            try await store.run { core throws(StoreError) in try core.openForCopy() }
+            let copy = try await store.copy(to: path)
+            await store.close()
+            return copy
+        } catch {
+            await store.close()
+            throw error
+        }
+    }
+
+    private func make(_ files: CopyFiles, size: Int) async throws(StoreError) -> StoreCopy {
+        try await Self.besideTheStore { () throws(StoreError) in try files.prepare(size: size) }
+        try await self.run { core throws(StoreError) in try core.beginCopy() }
+        let copiedAt = try await self.copyPages()
+        return try await Self.besideTheStore { () throws(StoreError) in try files.finish(copiedAt: copiedAt) }
+    }
+
+    /// Copies all pages. Returns the time at which the copy was whole, in UNIX seconds.
+    private func copyPages() async throws(StoreError) -> UInt32 {
+        let end = ContinuousClock.now + Self.copyLimit
+        var (pages, left) = (Self.stepPages, Int.max)
+        while ContinuousClock.now < end {
+            let count = pages
+            switch try await self.run({ core throws(StoreError) in try core.stepCopy(pages: count) }) {
+            case .whole(let time): return time
+            case .more(let remaining):
+                // If commits add pages as fast as a step copies them, only longer steps come to an end.
+                if remaining >= left { pages *= 2 }
+                left = remaining
+            }
+            try? await Task.sleep(for: Self.copyPause)
+        }
+        throw StoreError("The copy takes longer than 10 minutes, and was given up: the disk is too slow.")
+    }
+
+    /// Ends the claim.
+    private func releaseCopy() async {
+        // The call fails only if the store was closed, and that has ended the copy.
+        _ = try? await self.run { core throws(StoreError) in core.releaseCopy() }
+    }
+
+    /// Runs `body` on a thread on which no commit waits: the end of a copy reads and writes all of it.
+    private static func besideTheStore<Result: Sendable>(
+        _ body: @escaping @Sendable () throws(StoreError) -> Result
+    ) async throws(StoreError) -> Result {
+        try await NIOThreadPool.singleton.result(unless: SQLiteStoreCore.isClosed, of: body)
+    }
+}

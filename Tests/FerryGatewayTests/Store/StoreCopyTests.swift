@@ -1,0 +1,236 @@
+import FerryCore
+import FerrySQLite
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@testable import FerryGateway
+
+/// Copies of a store that is in use.
+@Suite(.timeLimit(.minutes(5))) struct StoreCopyTests {
+    /// A directory with a store and its copies.
+    private struct Shelf: Sendable {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "ferry-\(UUID().uuidString)")
+
+        var path: String { self.directory.appending(path: "gateway.db").path }
+        var copy: String { self.directory.appending(path: "copy.db").path }
+        var names: Set<String> {
+            Set((try? FileManager.default.contentsOfDirectory(atPath: self.directory.path)) ?? [])
+        }
+        var size: Int { ((try? FileManager.default.attributesOfItem(atPath: self.copy))?[.size] as? Int) ?? 0 }
+    }
+
+    private static func withShelf(_ body: (Shelf) async throws -> Void) async throws {
+        let shelf = Shelf()
+        try FileManager.default.createDirectory(at: shelf.directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: shelf.directory) }
+        try await body(shelf)
+    }
+
+    @discardableResult
+    private static func append(
+        _ number: UInt64,
+        _ bytes: [UInt8] = [1],
+        epoch: UInt64 = 1,
+        changes: [StoreChange] = [],
+        drops: [UInt64] = [],
+        to store: SQLiteStore
+    ) async -> StoreAnswer {
+        await withCheckedContinuation { continuation in
+            let segment = StoredSegment(number: number, bytes: bytes)
+            store.append(StoreCommit(epoch: epoch, segment: segment, changes: changes, drops: drops)) {
+                continuation.resume(returning: $0)
+            }
+        }
+    }
+
+    private static func numbers(_ store: SQLiteStore) async throws -> [UInt64] {
+        var numbers: [UInt64] = []
+        while true {
+            let page = try await store.segments(after: numbers.last ?? 0)
+            guard !page.isEmpty else { return numbers }
+            numbers += page.map(\.number)
+        }
+    }
+
+    @Test func `a copy has everything, says that it is one, and is for its owner alone`() async throws {
+        try await Self.withShelf { shelf in
+            let store = SQLiteStore(path: shelf.path)
+            let opening = try await store.open()
+            await Self.append(7, changes: [StoreChange(.feedback, key: [1], value: [2])], to: store)
+            let copy = try await store.copy(to: shelf.copy)
+            #expect(copy.path == shelf.copy && copy.bytes == shelf.size && copy.copiedAt > 1_700_000_000)
+            #expect(shelf.names == ["gateway.db", "gateway.db-wal", "gateway.db-mark", "copy.db", "copy.db-mark"])
+            for name in ["copy.db", "copy.db-mark"] {
+                let file = shelf.directory.appending(path: name).path
+                let attributes = try FileManager.default.attributesOfItem(atPath: file)
+                #expect((attributes[.posixPermissions] as? Int) == 0o600, "\(name)")
+            }
+            // The store itself goes on, and is no copy.
+            #expect(await Self.append(8, to: store) == .durable)
+            #expect(try await store.rows(.copy).isEmpty)
+            let copied = SQLiteStore(path: shelf.copy) { Issue.record("\($0)") }
+            let again = try await copied.open()
+            #expect(again.node == opening.node && again.hashKey == opening.hashKey)
+            // A start with the store itself does not reach this epoch soon.
+            let ahead = CopyFiles.epochsAhead
+            #expect(again.epoch > opening.epoch + UInt64(ahead.lowerBound))
+            #expect(again.epoch <= opening.epoch + UInt64(ahead.upperBound) + 1)
+            #expect(try await Self.numbers(copied) == [7])
+            #expect(try await copied.rows(.feedback) == [StoreRow(key: [1], value: [2])])
+            #expect(try await copied.rows(.copy).compactMap { CopyRow.time($0) } == [copy.copiedAt])
+            await copied.close()
+            await store.close()
+        }
+    }
+
+    @Test func `a copy ends while commits go on, and has each one that was acknowledged before`() async throws {
+        try await Self.withShelf { shelf in
+            let store = SQLiteStore(path: shelf.path)
+            _ = try await store.open()
+            // 30 MB, so that a copy takes many steps.
+            for number in UInt64(1)...300 {
+                await Self.append(number, [UInt8](repeating: UInt8(number & 255), count: 100_000), to: store)
+            }
+            let isCopied = Locked(false)
+            let copying = Task {
+                defer { isCopied.withLock { $0 = true } }
+                return try await store.copy(to: shelf.copy)
+            }
+            // The commits of a gateway drop old segments, whose pages were copied first.
+            var number: UInt64 = 300
+            while !isCopied.withLock({ $0 }) {
+                number += 1
+                let answer = await Self.append(
+                    number,
+                    [UInt8](repeating: UInt8(number & 255), count: 20_000),
+                    drops: number.isMultiple(of: 3) && number < 600 ? [number - 300] : [],
+                    to: store
+                )
+                #expect(answer == .durable)
+            }
+            let copy = try await copying.value
+            #expect(copy.bytes > 20_000_000)
+            await store.close()
+            let copied = SQLiteStore(path: shelf.copy) { Issue.record("\($0)") }
+            _ = try await copied.open()
+            let numbers = try await Self.numbers(copied)
+            let last = try #require(numbers.last)
+            #expect(last >= 300 && last <= number)
+            // What the copy has is the store at one moment: everything up to one commit, and nothing of later ones.
+            let drops = (UInt64(1)...last).filter { $0 > 300 && $0.isMultiple(of: 3) && $0 < 600 }.map { $0 - 300 }
+            #expect(numbers == (1...last).filter { !drops.contains($0) })
+            for segment in try await copied.segments(after: last - 1) {
+                #expect(segment.bytes.allSatisfy { $0 == UInt8(last & 255) })
+            }
+            await copied.close()
+        }
+    }
+
+    @Test func `a copy replaces no file, and nothing is left of it`() async throws {
+        try await Self.withShelf { shelf in
+            let store = SQLiteStore(path: shelf.path)
+            _ = try await store.open()
+            let before = shelf.names
+            for path in [shelf.path, "\(shelf.directory.path)/none/copy.db", shelf.directory.path] {
+                let error = await #expect(throws: StoreError.self) { try await store.copy(to: path) }
+                #expect(error?.description.hasPrefix(path) == true, "\(String(describing: error))")
+            }
+            #expect(shelf.names == before)
+            try Data([1]).write(to: URL(filePath: "\(shelf.copy)-mark"))
+            let error = await #expect(throws: StoreError.self) { try await store.copy(to: shelf.copy) }
+            #expect(error?.description == "\(shelf.copy)-mark exists already: name a file that does not exist.")
+            #expect(shelf.names == before.union(["copy.db-mark"]))
+            await store.close()
+        }
+    }
+
+    @Test func `the draft of a process that was killed makes room`() async throws {
+        try await Self.withShelf { shelf in
+            let store = SQLiteStore(path: shelf.path)
+            _ = try await store.open()
+            for name in ["copy.db.ferry-draft", "copy.db.ferry-draft-mark"] {
+                try Data([1]).write(to: shelf.directory.appending(path: name))
+            }
+            _ = try await store.copy(to: shelf.copy)
+            #expect(shelf.names.isDisjoint(with: ["copy.db.ferry-draft", "copy.db.ferry-draft-mark"]))
+            await store.close()
+        }
+    }
+
+    @Test func `one copy is made at a time, and the end of the store removes half of one`() async throws {
+        try await Self.withShelf { shelf in
+            let core = SQLiteStoreCore(path: shelf.path, durability: .process) { Issue.record("\($0)") }
+            _ = try core.open()
+            let files = CopyFiles(shelf.copy)
+            #expect(try core.claimCopy(files) > 0)
+            let error = #expect(throws: StoreError.self) { _ = try core.claimCopy(files) }
+            #expect(error?.description.contains("Another copy of the store is being made") == true)
+            core.releaseCopy()
+            _ = try core.claimCopy(files)
+            try core.beginCopy()
+            let step = try core.stepCopy(pages: 1)
+            #expect(step != .whole(at: 0) && shelf.names.contains("copy.db.ferry-draft"))
+            core.close()
+            #expect(shelf.names == ["gateway.db", "gateway.db-mark"])
+            #expect(throws: StoreError.self) { _ = try core.stepCopy(pages: 1) }
+        }
+    }
+
+    @Test func `a store that was closed is not copied`() async throws {
+        try await Self.withShelf { shelf in
+            let store = SQLiteStore(path: shelf.path)
+            _ = try await store.open()
+            await store.close()
+            let error = await #expect(throws: StoreError.self) { try await store.copy(to: shelf.copy) }
+            #expect(error?.description == "The store is closed.")
+            #expect(shelf.names == ["gateway.db", "gateway.db-mark"])
+        }
+    }
+
+    @Test func `a store that no process has is copied as it is`() async throws {
+        try await Self.withShelf { shelf in
+            let store = SQLiteStore(path: shelf.path)
+            let opening = try await store.open()
+            await Self.append(7, to: store)
+            await store.close()
+            do {
+                let database = try SQLiteDatabase(path: shelf.path, durability: .process)
+                try database.execute("PRAGMA user_version = 1")
+            }
+            _ = try await SQLiteStore.copy(storeAt: shelf.path, to: shelf.copy)
+            #expect(shelf.names == ["gateway.db", "gateway.db-mark", "copy.db", "copy.db-mark"])
+            do {
+                // The last release can still take both.
+                for path in [shelf.path, shelf.copy] {
+                    var version: Int64 = 0
+                    try SQLiteDatabase(path: path, durability: .process).prepare("PRAGMA user_version").run { row in
+                        version = row.integer(0)
+                    }
+                    #expect(version == 1)
+                }
+            }
+            let again = SQLiteStore(path: shelf.path) { Issue.record("\($0)") }
+            #expect(try await again.open().epoch == opening.epoch + 1)
+            let error = await #expect(throws: StoreError.self) {
+                try await SQLiteStore.copy(storeAt: shelf.path, to: "\(shelf.copy)2")
+            }
+            #expect(error?.isInUse == true)
+            await again.close()
+            let none = await #expect(throws: StoreError.self) {
+                try await SQLiteStore.copy(storeAt: "\(shelf.path)2", to: "\(shelf.copy)2")
+            }
+            #expect(none?.description.contains("There is no store at") == true)
+            #expect(!shelf.names.contains("gateway.db2"))
+        }
+    }
+
+    @Test func `another store says how to copy it`() async throws {
+        let error = await #expect(throws: StoreError.self) { try await MemoryStore().copy(to: "/nonexistent/copy") }
+        #expect(error?.description.contains("tools of its database") == true)
+    }
+}
