@@ -40,8 +40,14 @@ package struct AdminClient: Sendable {
     }
 
     /// Returns the answer to `POST`, which is sent once. Only the socket takes it.
-    package func post(_ path: String, _ body: [UInt8] = []) async throws(HTTPClientError) -> HTTPClientResponse {
-        try await self.send(.POST, path, body, within: Self.commandLimit)
+    ///
+    /// - Parameter limit: how long the answer may take; nil for a minute.
+    package func post(
+        _ path: String,
+        _ body: [UInt8] = [],
+        within limit: Duration? = nil
+    ) async throws(HTTPClientError) -> HTTPClientResponse {
+        try await self.send(.POST, path, body, within: limit ?? Self.commandLimit)
     }
 
     private func send(

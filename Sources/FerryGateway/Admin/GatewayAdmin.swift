@@ -21,6 +21,8 @@ package final class GatewayAdmin: Sendable {
         package var refusedReload: @Sendable () -> AlarmLine?
         /// Reads the configuration again, and returns the result as JSON; nil if this gateway cannot.
         package var reload: (@Sendable () async -> ReloadAnswer)?
+        /// Called when an operator has made a copy of the store.
+        package var copied: @Sendable (StoreCopy) -> Void
 
         package init(
             _ process: ProcessFacts,
@@ -33,6 +35,7 @@ package final class GatewayAdmin: Sendable {
             self.lastError = { _ in nil }
             self.changedFiles = { [] }
             self.refusedReload = { nil }
+            self.copied = { _ in }
         }
     }
 
@@ -81,6 +84,7 @@ package final class GatewayAdmin: Sendable {
             guard let reload = self.present.value.reload else { return .notFound }
             return await reload().adminAnswer
         }
+        if request.path == Self.backupPath { return await self.answerBackup(request, self.present.value.copied) }
         if Self.letterPaths.contains(request.path) { return await self.answerLetters(request, within: self.patience) }
         if Self.waitingPaths.contains(request.path) { return await self.answerWaiting(request, within: self.patience) }
         return await self.routes.answer(request)

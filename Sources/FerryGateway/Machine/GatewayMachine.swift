@@ -71,6 +71,8 @@ final class GatewayMachine {
     /// The number of lost notifications when the machine was abandoned.
     private var lostBefore = 0
     var lastSpool = GatewayConnection.Spool.open
+    /// When the store was copied from another one, in UNIX seconds; nil unless this is the first start with the copy.
+    private(set) var copiedAt: UInt32?
 
     /// - Parameters:
     ///   - journal: the journal; nil without a store.
@@ -145,6 +147,12 @@ final class GatewayMachine {
     func takeActions() -> [Action] {
         defer { self.actions = [] }
         return self.actions
+    }
+
+    /// Takes the note of a store that is a copy. The next start finds it no more.
+    func restoreCopy(_ rows: [StoreRow], now: Moment) {
+        for row in rows { self.journal?.forget(row, in: .copy, now: now) }
+        self.copiedAt = rows.lazy.compactMap { CopyRow.time($0) }.first
     }
 
     // MARK: Feedback

@@ -74,14 +74,18 @@ package final class Gateway: Sendable {
     /// The numbers of the present configuration. One reload at a time changes them.
     let numbers: Locked<GatewayNumbers>
     private let store: (any GatewayStore)?
+    /// When the store was copied from another one, in UNIX seconds; nil unless this is the first start with the copy.
+    package let copiedAt: UInt32?
 
     private init(
         _ listeners: GatewayListeners,
         _ driver: GatewayDriver,
         _ numbers: GatewayNumbers,
-        _ store: (any GatewayStore)?
+        _ store: (any GatewayStore)?,
+        copiedAt: UInt32?
     ) {
         self.store = store
+        self.copiedAt = copiedAt
         self.listeners = listeners
         self.driver = driver
         self.numbers = Locked(numbers)
@@ -103,6 +107,7 @@ package final class Gateway: Sendable {
     ) async throws -> Gateway {
         let eventLoop = (group ?? MultiThreadedEventLoopGroup.singleton).next()
         let (machine, tables) = try await GatewayMachine.make(configuration, upstreams: upstreams.count)
+        let copiedAt = machine.copiedAt
         let driver = GatewayDriver(
             machine,
             upstreams: upstreams,
@@ -122,7 +127,7 @@ package final class Gateway: Sendable {
             )
             driver.start()
             try await eventLoop.submit { listeners.commit(listening) }.get()
-            return Gateway(listeners, driver, GatewayNumbers(tables), configuration.store)
+            return Gateway(listeners, driver, GatewayNumbers(tables), configuration.store, copiedAt: copiedAt)
         } catch {
             await configuration.store?.close()
             throw error
@@ -143,6 +148,12 @@ package final class Gateway: Sendable {
             let driver = self.driver
             return try await driver.eventLoop.submit { driver.figures() }.get()
         }
+    }
+
+    /// Copies the store; see ``GatewayStore/copy(to:)``. It costs the event loop nothing.
+    package func copyStore(to path: String) async throws(StoreError) -> StoreCopy {
+        guard let store else { throw StoreError("The gateway has no store.") }
+        return try await store.copy(to: path)
     }
 
     // MARK: Notifications that wait

@@ -1,5 +1,6 @@
 import FerryCore
 import FerrySQLite
+import NIOCore
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -227,6 +228,20 @@ import Foundation
             #expect(none?.description.contains("There is no store at") == true)
             #expect(!shelf.names.contains("gateway.db2"))
         }
+    }
+
+    @Test func `the first start with a copy knows it, and the next one does not`() throws {
+        let scene = try GatewayStoreScene()
+        scene.push([1], 1, on: scene.connect())
+        let id = scene.sent.first?.notification.apnsID
+        scene.store.damage(StoreChange(.copy, key: CopyRow.key, value: CopyRow.value(at: 1_699_999_000)))
+        #expect(scene.machine.copiedAt == nil)
+        try scene.kill()
+        #expect(scene.machine.copiedAt == 1_699_999_000)
+        #expect(scene.sentTokens == [[1]] && scene.sent.first?.notification.apnsID == id)
+        scene.wait(.seconds(1))
+        try scene.kill()
+        #expect(scene.machine.copiedAt == nil && scene.sentTokens == [[1]])
     }
 
     @Test func `another store says how to copy it`() async throws {

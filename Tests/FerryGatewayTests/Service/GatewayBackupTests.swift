@@ -1,0 +1,161 @@
+import Ferry
+import FerryAdmin
+import FerryCore
+import FerryHTTP1
+import FerryTesting
+import Foundation
+import Testing
+
+@testable import FerryGateway
+
+/// A copy of the store of a gateway under load, and the gateway that starts with it.
+@Suite(.timeLimit(.minutes(5))) struct GatewayBackupTests {
+    private static func withDirectory(_ body: (URL) async throws -> Void) async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "ferry-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        try await body(directory)
+    }
+
+    /// The end of the load.
+    private final class End: Sendable {
+        private let came = Locked(false)
+
+        var hasCome: Bool { self.came.withLock { $0 } }
+
+        func come() { self.came.withLock { $0 = true } }
+    }
+
+    /// Sends notifications until the end.
+    private static func load(_ client: BinaryConfiguration, _ end: End) async throws -> DrainReport {
+        let notification = try PushNotification(Payload(alert: "Hello"))
+        return try await withProvider(client) { provider in
+            var number = 1000
+            while !end.hasCome {
+                let first = number
+                number += 20
+                try await provider.submit(
+                    contentsOf: (first..<number).map {
+                        Submission(notification, to: try GatewayHarness.device($0), tag: PushTag(UInt64($0)))
+                    }
+                )
+            }
+            return await provider.shutDown(within: GatewayHarness.forever)
+        }
+    }
+
+    /// The `apns-id` of each notification without an answer, by token.
+    private static func waiting(_ gateway: Gateway) async throws -> [String: String] {
+        let rows = try await gateway.waiting(after: WaitingPlace(), WaitingFilter(), limit: 1000).rows
+        return Dictionary(rows.map { ($0.token, $0.apnsID) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The `apns-id` of each request, by token.
+    private static func accepted(_ harness: GatewayHarness) -> [String: String] {
+        Dictionary(
+            harness.recorder.requests.map { ($0.token.hex, $0.accepted.apnsID ?? "") },
+            uniquingKeysWith: { first, _ in first }
+        )
+    }
+
+    @Test func `a copy under load starts elsewhere, and sends what had no answer with its apns-id`() async throws {
+        try await Self.withDirectory { directory in
+            let path = directory.appending(path: "gateway.db").path
+            let target = directory.appending(path: "copy.db").path
+            let silent = try (0..<3).map { try GatewayHarness.device($0) }
+            var unanswered: [String: String] = [:]
+            var answered: [String: String] = [:]
+            var copiedAt: UInt32 = 0
+            try await GatewayHarness.run([HTTP2Rule(tokens: Set(silent), action: .silence)]) {
+                $0.store = SQLiteStore(path: path)
+            } _: { harness in
+                let notification = try PushNotification(Payload(alert: "Hello"))
+                _ = try await withProvider(harness.client) { provider in
+                    // APNs allows one request at a time until it has accepted one.
+                    let first = Submission(notification, to: try GatewayHarness.device(999), tag: PushTag(999))
+                    try await provider.submit(contentsOf: [first])
+                    while harness.recorder.requests.isEmpty { await Task.yield() }
+                    try await provider.submit(
+                        contentsOf: silent.enumerated().map {
+                            Submission(notification, to: $1, tag: PushTag(UInt64($0)))
+                        }
+                    )
+                    return await provider.shutDown(within: GatewayHarness.forever)
+                }
+                while unanswered.count < 3 { unanswered = try await Self.waiting(harness.gateway) }
+                let (client, end) = (harness.client, End())
+                async let report = Self.load(client, end)
+                while harness.recorder.requests.count < 500 { await Task.yield() }
+                let copy = try await harness.gateway.copyStore(to: target)
+                copiedAt = copy.copiedAt
+                // The gateway goes on as if nothing had been.
+                let count = harness.recorder.requests.count
+                while harness.recorder.requests.count < count + 500 { await Task.yield() }
+                end.come()
+                let sent = try await report
+                #expect(sent.unsettled == 0)
+                #expect(harness.gateway.copiedAt == nil)
+                answered = Self.accepted(harness)
+                #expect(harness.events.all.allSatisfy { if case .storeTrouble = $0 { false } else { true } })
+            }
+            try await GatewayHarness.run {
+                $0.store = SQLiteStore(path: target) { Issue.record("\($0)") }
+            } _: { harness in
+                #expect(harness.gateway.copiedAt == copiedAt)
+                let recovered = try await harness.gateway.counts.recovered
+                #expect(recovered >= 3)
+                while harness.recorder.requests.count < recovered { await Task.yield() }
+                let again = Self.accepted(harness)
+                #expect(again.count == recovered && harness.recorder.requests.count == recovered)
+                for (token, id) in unanswered { #expect(again[token] == id, "\(token)") }
+                // What was answered after the copy goes out again, too, and has the same apns-id.
+                for (token, id) in again where answered[token] != nil { #expect(answered[token] == id, "\(token)") }
+            }
+            // The note of the copy is gone with the first commit.
+            try await GatewayHarness.run {
+                $0.store = SQLiteStore(path: target)
+            } _: { harness in
+                #expect(harness.gateway.copiedAt == nil)
+            }
+        }
+    }
+
+    @Test func `the admin socket makes a copy, and says why not`() async throws {
+        try await Self.withDirectory { directory in
+            let path = directory.appending(path: "gateway.db").path
+            let target = directory.appending(path: "copy.db").path
+            for store in [SQLiteStore(path: path), nil] {
+                try await GatewayHarness.run {
+                    $0.store = store
+                } _: { harness in
+                    var around = GatewayAdmin.Surroundings(
+                        ProcessFacts(ferry: "1.0.0"),
+                        upstreams: [("apns", "\(harness.apns.host):\(harness.apns.port)")],
+                        watches: [harness.watch]
+                    )
+                    let copies = Locked<[StoreCopy]>([])
+                    around.copied = { copy in copies.withLock { $0.append(copy) } }
+                    let admin = GatewayAdmin(harness.gateway, around)
+                    let socket = directory.appending(path: "admin").path
+                    let server = try await AdminServer.start(.init(socketPath: socket)) { await admin.answer($0) }
+                    let client = try AdminClient(socket: socket)
+                    var answers: [(status: Int, body: String)] = []
+                    for body in [target, target, "copy.db", ""] {
+                        let answer = try await client.post("/backup", Array(body.utf8))
+                        answers.append((answer.status, String(decoding: answer.body, as: UTF8.self)))
+                    }
+                    let read = try await client.get("/backup").status
+                    await server.stop()
+                    #expect(read == 404)
+                    if store == nil {
+                        #expect(answers.allSatisfy { $0.status == 409 && $0.body.contains("nothing to copy") })
+                    } else {
+                        #expect(answers.map(\.status) == [200, 503, 400, 400])
+                        #expect(copies.withLock { $0.map(\.path) } == [target])
+                        #expect(answers[1].body == "\(target) exists already: name a file that does not exist.\n")
+                    }
+                }
+            }
+        }
+    }
+}
