@@ -19,11 +19,15 @@ extension GatewayCommand {
     }
 
     /// The admin socket that a configuration leads to; nil without a socket.
+    static func adminSocket(of config: String) throws -> String? { try self.places(of: config).socket }
+
+    /// The admin socket and the store that a configuration leads to; nil for what it does not have.
     ///
     /// The configuration may have a fault elsewhere, as before a reload that is refused. The gateway then names it.
-    static func adminSocket(of config: String) throws -> String? {
+    static func places(of config: String) throws -> (socket: String?, store: String?) {
         do {
-            return try self.plan(of: config).admin.socket.path
+            let plan = try self.plan(of: config)
+            return (plan.admin.socket.path, plan.store?.path)
         } catch {
             guard let bytes = try? FileDescriptor.contents(of: config, limit: self.longest),
                 let configuration = try? OptionObject(bytes, of: .gateway)
@@ -35,9 +39,10 @@ extension GatewayCommand {
                 else { return nil }
                 return URL(filePath: text, relativeTo: directory).path
             }
-            let socket = AdminPlan.socket(of: .gateway, file(in: "admin", "socket"), store: file(in: "store", "path"))
+            let store = file(in: "store", "path")
+            let socket = AdminPlan.socket(of: .gateway, file(in: "admin", "socket"), store: store)
             guard let path = socket.path else { throw error }
-            return path
+            return (path, store)
         }
     }
 }

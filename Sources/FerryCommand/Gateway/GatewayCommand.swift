@@ -38,11 +38,12 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
               ferry gateway --config gateway.json --check --connect
               ferry gateway status --config gateway.json
               ferry gateway waiting --config gateway.json
+              ferry gateway backup copy.db --config gateway.json
               ferry gateway reload --config gateway.json
             """,
         subcommands: [
             GatewayStatusCommand.self, GatewayTopCommand.self, GatewayWaitingCommand.self, GatewayLettersCommand.self,
-            GatewayReloadCommand.self,
+            GatewayBackupCommand.self, GatewayReloadCommand.self,
         ]
     )
 
@@ -124,7 +125,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         messages.take(.init(configuration.tables(upstreams: upstreams.count), isLegacy: plan.isLegacy))
         let gateway = try await self.start(configuration, upstreams)
         messages.take(.init(gateway.tables, isLegacy: plan.isLegacy))
-        messages.sayStart(try await gateway.counts)
+        messages.sayStart(try await gateway.counts, copiedAt: gateway.copiedAt)
         var holding = plan
         holding.gateway = configuration
         let reloader = GatewayReloader(

@@ -9,5 +9,6 @@ enum GatewayLogEvent: String, CaseIterable {
     case refusedClient, doctor, emptyConnection
     case upstream, proxy
     case reloaded, reloadRefused
+    case copied, restored
     case recovered, stopping, stopped, kept, lostInAll, listKept, listLost
 }

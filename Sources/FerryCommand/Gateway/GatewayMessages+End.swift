@@ -1,10 +1,23 @@
 internal import FerryCore
 internal import FerryGateway
+internal import FerryPlatform
 internal import FerryTerminal
 
 /// The messages of a start and of an end.
 extension GatewayMessages {
-    func sayStart(_ counts: FateCounts) {
+    /// - Parameter copiedAt: when the store was copied from another one, in UNIX seconds; nil unless this is the first start
+    ///   with the copy.
+    func sayStart(_ counts: FateCounts, copiedAt: UInt32? = nil) {
+        if let copiedAt {
+            let time = Date(timeIntervalSince1970: Double(copiedAt)).formatted(.iso8601)
+            return self.tell(
+                .restored,
+                .notice,
+                "the store is a copy of \(time): \(counts.recovered) that had no answer then go out again, and those that "
+                    + "were answered since arrive twice",
+                [.count: .number(counts.recovered), .copiedAt: .text(time)]
+            )
+        }
         guard counts.recovered > 0 else { return }
         self.tell(
             .recovered,

@@ -266,6 +266,16 @@ actor GatewayReloader {
         around.lastError = { number in
             addresses.indices.contains(number) ? notes.lastError(of: addresses[number].name) : nil
         }
+        around.copied = { copy in
+            MessageWriter.shared.write(
+                LogMessage(
+                    GatewayLogEvent.copied,
+                    .notice,
+                    "the store was copied to \(copy.path.printable)",
+                    [.file: .text(copy.path)]
+                )
+            )
+        }
         around.changedFiles = { files.names }
         around.refusedReload = { notes.refused }
         around.reload = { [weak self] in

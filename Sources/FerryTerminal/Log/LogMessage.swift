@@ -38,7 +38,7 @@ package struct LogMessage: Hashable, Sendable {
     package enum Member: String, CaseIterable, Sendable {
         case client, upstream, topic, reason, status, address, file, member
         case notification, destination
-        case end, days
+        case end, days, copiedAt
         case waiting, unwritten, count, limit, seconds, again
         case read, recovered, copies, accepted, rejected, gone, expired, uncertain, repeated, told
         case taken, refused, postponed, delivered, failed, setAside

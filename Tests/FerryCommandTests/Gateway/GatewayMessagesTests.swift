@@ -49,6 +49,22 @@ import Testing
         )
     }
 
+    @Test func `a start with a copy says of when it is, and how many go out again`() {
+        let lines = Lines()
+        var counts = FateCounts()
+        counts.recovered = 120
+        Self.messages(lines, isStored: true).sayStart(counts)
+        Self.messages(lines, isStored: true).sayStart(counts, copiedAt: 1_700_000_000)
+        Self.messages(lines, isStored: true).sayStart(FateCounts())
+        #expect(
+            lines.all == [
+                "ferry: 120 without an answer from before go out again",
+                "ferry: the store is a copy of 2023-11-14T22:13:20Z: 120 that had no answer then go out again, and those that "
+                    + "were answered since arrive twice",
+            ]
+        )
+    }
+
     @Test func `the first notification of a client that may have arrived is said, and whether it goes out again`() {
         let lines = Lines()
         let messages = Self.messages(lines)
