@@ -3,7 +3,7 @@ package import FerryCore
 /// The connections, requests, failures and PINGs of an upstream, from its provider's observer. Any thread.
 package final class UpstreamWatch: ProviderObserver {
     package struct Figures: Hashable, Sendable {
-        /// The events since the start, and the present queues.
+        /// The events since the start, and the present queues. The times of PINGs are in ``pingTimes`` only.
         package var activity = ProviderActivity()
         package var state = State.untried
         /// The times from a PING to its answer.
@@ -60,8 +60,11 @@ package final class UpstreamWatch: ProviderObserver {
     }
 
     package func observed(_ activity: ProviderActivity) {
+        var counted = activity
+        // The histogram has all times, so a sample of them would only cost time.
+        counted.pings.roundTrips = DurationSample()
         self.state.withLock { watched in
-            watched.figures.activity.add(activity)
+            watched.figures.activity.add(counted)
             watched.figures.activity.standing = activity.standing
             if activity.pings.answered > 0 { watched.figures.add(activity.pings.roundTrips) }
             if activity.connected > 0 {

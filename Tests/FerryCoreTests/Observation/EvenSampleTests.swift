@@ -63,6 +63,61 @@ import Testing
         #expect(sample.values.last == 3)
     }
 
+    @Test(arguments: [10_000, 1_000_000])
+    func `a sample that grows by one value at a time is as one that got all values itself`(count: Int) {
+        var one = EvenSample()
+        one.add(7)
+        var (sum, all) = (EvenSample(), EvenSample())
+        for _ in 0..<count { sum.add(one) }
+        all.add(7, count: count)
+        #expect(sum == all)
+    }
+
+    @Test func `the values of many small samples are chosen at equal distances`() throws {
+        var sum = EvenSample()
+        var value: Int64 = 0
+        while value < 100_000 {
+            var part = EvenSample()
+            for _ in 0..<(1 + value % 5) {
+                part.add(value)
+                value += 1
+            }
+            sum.add(part)
+        }
+        #expect(sum.count == Int(value))
+        #expect((EvenSample.limit / 2...EvenSample.limit).contains(sum.values.count))
+        let distance = try #require(sum.values.dropFirst().first)
+        #expect(sum.values == sum.values.indices.map { Int64($0) * distance })
+    }
+
+    @Test func `a large sample leaves a later one its share`() {
+        var (sum, part) = (EvenSample(), EvenSample())
+        sum.add(1, count: 3_000_000)
+        part.add(2, count: 1000)
+        for _ in 0..<1000 { sum.add(part) }
+        #expect(sum.count == 4_000_000)
+        let share = Double(sum.values.filter { $0 == 2 }.count) / Double(sum.values.count)
+        #expect((0.22...0.28).contains(share))
+    }
+
+    @Test func `numbers beyond the largest one stay at it`() {
+        var sample = EvenSample()
+        sample.add(1, count: .max - 1)
+        var sum = sample
+        sum.add(sample)
+        sum.add(2, count: .max)
+        for _ in 0..<100 { sum.add(sum) }
+        sum.add(3)
+        #expect(sum.count == .max)
+        #expect((EvenSample.limit / 2...EvenSample.limit).contains(sum.values.count))
+        #expect(Set(sum.values) == [1])
+        var other = EvenSample()
+        other.add(4, count: 2)
+        other.add(sum)
+        #expect(other.count == .max)
+        #expect(other.values.first == 4 && other.values.last == 1)
+    }
+
     @Test func `durations come in the order of their measurement`() {
         var sample = DurationSample()
         sample.add(nanoseconds: 1_500_000)
