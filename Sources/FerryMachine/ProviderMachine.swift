@@ -57,7 +57,9 @@ package protocol ProviderMachine: ~Copyable, SendableMetatype {
     mutating func takeEvents() -> [ProviderEvent]
     /// Like ``takeEvents()``, with the protocol of each event.
     mutating func takeSidedEvents() -> [SidedEvent]
-    /// Returns the counts of PINGs since the last call. An owner without an observer does not call it.
+    /// Keeps the counts of PINGs from now on, for ``takePings()``. An owner without an observer does not call it.
+    mutating func countPings()
+    /// Returns the counts of PINGs since the last call.
     mutating func takePings() -> ProviderActivity.Pings
     /// Measures the times from submission to outcome from now on, for ``takeTimes(until:)``.
     mutating func measureTimes()
@@ -111,6 +113,8 @@ extension ProviderMachine where Self: ~Copyable {
     package mutating func takeSidedEvents() -> [SidedEvent] {
         self.takeEvents().map { SidedEvent($0, side: nil) }
     }
+
+    package mutating func countPings() {}
 
     package mutating func takePings() -> ProviderActivity.Pings { ProviderActivity.Pings() }
 

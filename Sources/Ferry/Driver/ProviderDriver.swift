@@ -80,7 +80,10 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         self.connector = connector
         self.machine = machine
         self.meter = commons.observer == nil ? nil : ActivityMeter()
-        if self.meter != nil { self.machine.outcomes.countCauses() }
+        if self.meter != nil {
+            self.machine.outcomes.countCauses()
+            self.machine.countPings()
+        }
         if commons.observer?.wantsTimes == true { self.machine.measureTimes() }
         self.turnEnded = options.turnEnded
         self.patience = options.patience

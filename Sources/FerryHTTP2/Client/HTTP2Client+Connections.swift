@@ -94,7 +94,7 @@ extension HTTP2Client {
         self.judgeConduct(of: id, hasRead: true, now: now)
         self.clearSuspects(of: id, now: now)
         var connection = self.connections.remove(id)
-        self.pings.add(connection.takePings())
+        self.keep(connection.takePings())
         self.report(.disconnected(id, open: self.connections.count))
         if let error { self.report(.socketError(id, error)) }
         if let error, self.isFinal(error) { return self.giveUp(error, now: now) }

@@ -38,7 +38,8 @@ extension HTTP2Client {
             }
             self.act(.close(id))
         }
-        self.pings.add(self.connections.takePings())
+        let pings = self.connections.takePings()
+        self.keep(pings)
         self.connections.removeAll()
         for id in open { self.report(.disconnected(id, open: 0)) }
         if let dialled = self.dialling.cancel() { self.act(.close(dialled)) }

@@ -4,6 +4,13 @@ package import NIOCore
 
 /// The figures of the client for an observer.
 extension HTTP2Client {
+    package mutating func countPings() { self.countsPings = true }
+
+    /// Takes over the counts of connections that are gone. Without an observer nobody takes them, so they are dropped.
+    mutating func keep(_ pings: ProviderActivity.Pings) {
+        if self.countsPings { self.pings.add(pings) }
+    }
+
     package mutating func takePings() -> ProviderActivity.Pings {
         var pings = self.connections.takePings()
         guard !self.pings.isEmpty else { return pings }

@@ -72,6 +72,8 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
     var keyMove = KeyMove()
     /// The PINGs on connections that are gone, since the owner last took their counts.
     var pings = ProviderActivity.Pings()
+    /// Whether the owner takes the counts of PINGs.
+    var countsPings = false
     /// Whether a notification was submitted since all were last settled.
     var isIncomplete = false
 

@@ -187,6 +187,8 @@ package struct MigratingClient<
         return self.events
     }
 
+    package mutating func countPings() { self.http2.countPings() }
+
     package mutating func takePings() -> ProviderActivity.Pings { self.http2.takePings() }
 
     package mutating func measureTimes() {

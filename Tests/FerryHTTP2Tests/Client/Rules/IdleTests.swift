@@ -137,6 +137,7 @@ struct HTTP2IdleTests {
 
     @Test func `a connection that another one replaces leaves an unanswered PING, once`() {
         let scenario = self.idle()
+        scenario.countPings()
         scenario.submit(2...5)
         scenario.pass(.milliseconds(1100))
         scenario.connect()
@@ -148,17 +149,31 @@ struct HTTP2IdleTests {
 
     @Test func `the counts outlive their connection`() {
         let dead = self.idle { $0.pingInterval = .seconds(100) }
+        dead.countPings()
         dead.pass(.seconds(110))
         let unanswered = dead.takePings()
         #expect(unanswered.sent == 1 && unanswered.unanswered == 1)
         let lost = self.idle()
+        lost.countPings()
         lost.submit(2...2)
         lost.end()
         #expect(lost.takePings().sent == 1)
         let abandoned = self.idle()
+        abandoned.countPings()
         abandoned.submit(2...2)
         abandoned.abandon()
         #expect(abandoned.takePings().sent == 1)
+    }
+
+    @Test func `without an owner that counts PINGs, those of a connection that is gone are dropped`() {
+        let lost = self.idle()
+        lost.submit(2...2)
+        lost.end()
+        #expect(lost.takePings().isEmpty)
+        let abandoned = self.idle()
+        abandoned.submit(2...2)
+        abandoned.abandon()
+        #expect(abandoned.takePings().isEmpty)
     }
 
     // MARK: Silence is judged by what was read

@@ -94,6 +94,9 @@ final class Scenario {
         return count
     }
 
+    /// Keeps the counts of PINGs from now on.
+    func countPings() { self.client.countPings() }
+
     /// The counts of PINGs since the last call.
     func takePings() -> ProviderActivity.Pings { self.client.takePings() }
 
