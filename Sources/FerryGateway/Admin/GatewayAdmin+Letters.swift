@@ -24,16 +24,16 @@ extension GatewayAdmin {
         "The store or the event loop does not answer. A command may still be carried out."
     )
 
-    /// Answers a request for letters within `limit`.
+    /// Answers a request for letters within `limit`, or at once while too many others are under way.
     ///
     /// The store may hang, as with a disk. Without a limit, such requests would keep all connections of the socket, and
     /// nobody could ask what is wrong.
     func answerLetters(_ request: AdminRequest, within limit: Duration) async -> AdminAnswer {
-        await SharedValue<AdminAnswer> { await self.answerLetters(request) }.value(within: limit) ?? Self.noAnswer
+        guard request.isLocal else { return .notFound }
+        return await self.letterRequests.answer(within: limit) { await self.answerLetters(request) } ?? Self.noAnswer
     }
 
     private func answerLetters(_ request: AdminRequest) async -> AdminAnswer {
-        guard request.isLocal else { return .notFound }
         guard self.gateway.hasStore else {
             return AdminAnswer(
                 status: 409,

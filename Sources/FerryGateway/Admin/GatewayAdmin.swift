@@ -56,6 +56,7 @@ package final class GatewayAdmin: Sendable {
     private let present: Present
     /// How long a reader of letters waits.
     private let patience: Duration
+    let letterRequests = BoundedRequests()
     /// The routes that every server has.
     package let routes: StatusRoutes
 

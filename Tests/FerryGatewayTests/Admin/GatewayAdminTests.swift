@@ -141,6 +141,37 @@ import Testing
         }
     }
 
+    @Test func `while the store hangs, few requests wait for it, and the others are answered at once`() async throws {
+        let store = MemoryStore()
+        let id = "00000000-0000-8001-8000-010000000001"
+        try await Self.run(store: store, patience: GatewayHarness.forever) { _, service in
+            let client = try AdminClient(socket: service.socket)
+            store.hold()
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<BoundedRequests.limit {
+                    group.addTask { try await client.post("/letters/retry", Array(id.utf8)).status }
+                }
+                while store.heldCount < BoundedRequests.limit { await Task.yield() }
+                for _ in 0..<20 {
+                    let answer = try await client.get("/letters")
+                    #expect(answer.status == 503)
+                    #expect(
+                        String(decoding: answer.body, as: UTF8.self)
+                            == "The store or the event loop does not answer. A command may still be carried out.\n"
+                    )
+                }
+                #expect(store.heldCount == BoundedRequests.limit)
+                // What waits comes from the event loop, which does not hang.
+                let waiting = try await client.get("/waiting").status
+                #expect(waiting == 200)
+                store.release()
+                for try await status in group { #expect(status == 200) }
+            }
+            let status = try await client.get("/letters").status
+            #expect(status == 200)
+        }
+    }
+
     @Test func `the metrics and the status have the PINGs to an upstream`() async throws {
         try await Self.run { harness, service in
             var activity = ProviderActivity()

@@ -1,0 +1,35 @@
+internal import FerryAdmin
+internal import FerryCore
+
+/// The requests of one kind whose work has not ended, with those that their readers have given up. Any thread.
+///
+/// The work of a request that was given up stays in a queue: that of the store's thread, or that of the event loop. Without
+/// a bound, a check that asks each second would leave 3,600 reads while a disk hangs for an hour. When the disk comes back,
+/// the commits would wait for all of them.
+final class BoundedRequests: Sendable {
+    /// The largest number of requests whose work has not ended.
+    static let limit = 8
+
+    private let underWay = Locked(0)
+
+    /// Returns the answer that `make` gives; nil if it gives none within `limit`, or at once if too many are under way.
+    func answer(within limit: Duration, _ make: @escaping @Sendable () async -> AdminAnswer) async -> AdminAnswer? {
+        guard self.begin() else { return nil }
+        return await SharedValue<AdminAnswer> {
+            let answer = await make()
+            self.end()
+            return answer
+        }
+        .value(within: limit)
+    }
+
+    private func begin() -> Bool {
+        self.underWay.withLock { count in
+            guard count < Self.limit else { return false }
+            count += 1
+            return true
+        }
+    }
+
+    private func end() { self.underWay.withLock { $0 -= 1 } }
+}
