@@ -13,9 +13,6 @@ extension GatewayAdmin {
     package static let letterLimit = 500
     /// The largest number of pages of the store that one request looks at. The next request continues.
     private static let pageLimit = 8
-    /// How long one request looks at pages. The next request continues. Without this bound, a slow store would take longer
-    /// than a reader waits, and the reader would get no letter.
-    private static let pageTime: Duration = .seconds(1)
 
     static let letterPaths: Set<String> = ["/letters", "/letter", "/letters/retry", "/letters/drop"]
 
@@ -86,7 +83,7 @@ extension GatewayAdmin {
             guard let end = letters.last else { return AdminAnswer(encoding: page) }
             last = end.apnsID
             page.letters += letters.filter(filter.admits).map { LetterRow($0, withPayload: false) }
-            guard begin.duration(to: .now) < Self.pageTime else { break }
+            guard begin.duration(to: .now) < self.pageTime else { break }
         }
         page.next = last?.description
         return AdminAnswer(encoding: page)

@@ -15,13 +15,14 @@ extension GatewayAdmin {
 
     static let waitingPaths: Set<String> = ["/waiting", "/waiting/sums"]
 
-    /// Answers a request for what waits within `limit`, although the event loop may hang.
+    /// Answers a request for what waits within `limit`, or at once while too many others are under way: the event loop may
+    /// hang.
     func answerWaiting(_ request: AdminRequest, within limit: Duration) async -> AdminAnswer {
-        await SharedValue<AdminAnswer> { await self.answerWaiting(request) }.value(within: limit) ?? Self.silence
+        guard request.isLocal, request.method == "GET" else { return .notFound }
+        return await self.waitingRequests.answer(within: limit) { await self.answerWaiting(request) } ?? Self.silence
     }
 
     private func answerWaiting(_ request: AdminRequest) async -> AdminAnswer {
-        guard request.isLocal, request.method == "GET" else { return .notFound }
         var filter = WaitingFilter(
             client: request.parameter("client"),
             readBy: request.parameter("before").flatMap { UInt32($0) }
@@ -47,6 +48,7 @@ extension GatewayAdmin {
     private func waitingPage(after place: WaitingPlace, _ filter: WaitingFilter) async throws -> WaitingPage {
         var page = WaitingPage(notifications: [], next: nil)
         var place = place
+        let begin = ContinuousClock.now
         for _ in 0..<Self.turnLimit {
             let room = Self.waitingLimit - page.notifications.count
             guard room > 0 else { break }
@@ -54,6 +56,7 @@ extension GatewayAdmin {
             page.notifications += rows
             guard let next else { return page }
             place = next
+            guard begin.duration(to: .now) < self.pageTime else { break }
         }
         page.next = place.description
         return page
@@ -62,11 +65,13 @@ extension GatewayAdmin {
     private func waitingSums(after place: WaitingPlace, _ filter: WaitingFilter) async throws -> WaitingSums {
         var page = WaitingSums()
         var place = place
+        let begin = ContinuousClock.now
         for _ in 0..<Self.turnLimit {
             let (sums, next) = try await self.gateway.waitingSums(after: place, filter)
             page.sums.add(sums)
             guard let next else { return page }
             place = next
+            guard begin.duration(to: .now) < self.pageTime else { break }
         }
         page.next = place.description
         return page

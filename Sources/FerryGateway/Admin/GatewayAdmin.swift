@@ -56,14 +56,27 @@ package final class GatewayAdmin: Sendable {
     private let present: Present
     /// How long a reader of letters waits.
     private let patience: Duration
+    /// How long one request looks at pages. The next request continues. Without this bound, a slow store or a busy event
+    /// loop would take longer than a reader waits, and the reader would get nothing.
+    let pageTime: Duration
     let letterRequests = BoundedRequests()
+    /// Not those of letters: the store may hang while the event loop works.
+    let waitingRequests = BoundedRequests()
     /// The routes that every server has.
     package let routes: StatusRoutes
 
-    /// - Parameter patience: how long a reader of letters waits for the store and the event loop. A test waits less.
-    package init(_ gateway: Gateway, _ around: Surroundings, patience: Duration = StatusRoutes.patience) {
+    /// - Parameters:
+    ///   - patience: how long a reader of letters waits for the store and the event loop. A test waits less.
+    ///   - pageTime: how long one request looks at pages.
+    package init(
+        _ gateway: Gateway,
+        _ around: Surroundings,
+        patience: Duration = StatusRoutes.patience,
+        pageTime: Duration = .seconds(1)
+    ) {
         self.gateway = gateway
         self.patience = patience
+        self.pageTime = pageTime
         let present = Present(around)
         self.present = present
         self.routes = StatusRoutes(

@@ -30,6 +30,7 @@ import Testing
         _ rules: [HTTP2Rule] = [],
         store: MemoryStore? = nil,
         patience: Duration = .seconds(2),
+        pageTime: Duration = .seconds(1),
         _ body: (GatewayHarness, Service) async throws -> Void
     ) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "ferry-\(UUID().uuidString)")
@@ -43,7 +44,7 @@ import Testing
                 upstreams: [("apns", "\(harness.apns.host):\(harness.apns.port)")],
                 watches: [harness.watch]
             )
-            let admin = GatewayAdmin(harness.gateway, around, patience: patience)
+            let admin = GatewayAdmin(harness.gateway, around, patience: patience, pageTime: pageTime)
             let socket = directory.appending(path: "admin").path
             let server = try await AdminServer.start(
                 .init(
@@ -226,6 +227,43 @@ import Testing
             #expect(unknown.status == 400)
             let port = try await service.get("/waiting").status
             #expect(port == 404)
+        }
+    }
+
+    @Test func `a long request for what waits gives what it has, and the place of the next one`() async throws {
+        let silent = try GatewayHarness.device(1)
+        try await Self.run([HTTP2Rule(tokens: [silent], action: .silence)], pageTime: .zero) { harness, service in
+            let notification = try PushNotification(Payload(alert: "Hello"))
+            // The first one stays, so a reader must also look at the places of those that have ended.
+            let count = GatewayMachine.placesInTurn + 100
+            _ = try await withProvider(harness.client) { provider in
+                // APNs allows one request at a time until it has accepted one.
+                let first = Submission(notification, to: try GatewayHarness.device(0), tag: PushTag(0))
+                try await provider.submit(contentsOf: [first])
+                while harness.recorder.requests.isEmpty { await Task.yield() }
+                try await provider.submit(
+                    contentsOf: (1...count).map {
+                        Submission(notification, to: try GatewayHarness.device($0), tag: PushTag(UInt64($0)))
+                    }
+                )
+                return await provider.shutDown(within: GatewayHarness.forever)
+            }
+            while try await harness.gateway.counts.accepted < count { await Task.yield() }
+            let client = try AdminClient(socket: service.socket)
+            func page(_ query: String) async throws -> WaitingPage {
+                try JSONDecoder().decode(
+                    WaitingPage.self,
+                    from: Data(try await client.get("/waiting\(query)").body)
+                )
+            }
+            let begin = try await page("")
+            let next = try #require(begin.next)
+            #expect(begin.notifications.map(\.token) == [silent.hex])
+            let end = try await page("?after=\(next)")
+            #expect(end.notifications.isEmpty && end.next == nil)
+            let answer = try await client.get("/waiting/sums")
+            let sums = try JSONDecoder().decode(WaitingSums.self, from: Data(answer.body))
+            #expect(sums.sums.map(\.count) == [1] && sums.next != nil)
         }
     }
 
