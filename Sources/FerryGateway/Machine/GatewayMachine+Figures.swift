@@ -90,7 +90,7 @@ extension GatewayMachine {
             counts: self.counts,
             clients: clients,
             upstreams: upstreams,
-            oldestAge: oldest.map { Double((now.monotonic - $0.readAt).nanoseconds) / 1e9 },
+            oldestAge: oldest.map { Double($0.age(now: now.monotonic).nanoseconds) / 1e9 },
             underWay: self.dispatch.underWay,
             isOpen: self.isOpen(now: now),
             store: self.journal?.condition,

@@ -121,6 +121,7 @@ extension Job {
                 )
             }
         }
+        self.ageAtBoot = max(age - uptime, .zero)
         self.segment = unanswered.segment
         self.doubts = unanswered.doubts
         self.mayHaveArrived = true

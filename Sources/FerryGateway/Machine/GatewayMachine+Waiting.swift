@@ -69,7 +69,7 @@ extension GatewayMachine {
         // The monotonic clock knows the age also after the system's clock was set.
         let least = filter.readBy.map { TimeAmount.seconds(Int64(now.epochSeconds) - Int64($0)) }
         let isEnd = self.dispatch.jobs.look(from: &place, atMost: Self.placesInTurn) { id, job in
-            let age = now.monotonic - job.readAt
+            let age = job.age(now: now.monotonic)
             if let least, age < least { return true }
             if let client = filter.client, self.dispatch.identities[job.scope.identity].name != client { return true }
             let reason = self.dispatch.reasonToWait(job, unreachable: unreachable)

@@ -102,6 +102,22 @@ import Testing
         #expect(after.apnsID == before.apnsID && after.mayHaveArrived && after.age >= 5)
     }
 
+    @Test func `after a reboot an age has the time before it`() throws {
+        let scene = try GatewayStoreScene()
+        scene.setClockBack(3600)
+        scene.push([1], 1, on: scene.connect())
+        scene.setClockForward(3600)
+        // The monotonic clock shows 1,000 s.
+        try scene.kill(reboots: true)
+        #expect(self.rows(scene).map(\.age) == [3600])
+        #expect(self.rows(scene, WaitingFilter(readBy: scene.now.epochSeconds - 3500)).count == 1)
+        #expect(self.rows(scene, WaitingFilter(readBy: scene.now.epochSeconds - 3700)).isEmpty)
+        scene.wait(.seconds(10))
+        scene.setClockBack(60)
+        #expect(self.rows(scene).map(\.age) == [3610])
+        #expect(scene.machine.figures(now: scene.now).oldestAge == 3610)
+    }
+
     @Test func `a filter chooses by client, reason and age`() throws {
         let scene = try GatewayStoreScene()
         let connection = scene.connect()

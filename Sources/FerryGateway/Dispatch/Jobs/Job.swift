@@ -53,7 +53,10 @@ struct Job: Sendable {
     let expiration: UInt32
     /// The priority; 0 for none.
     let priority: UInt8
+    /// When the notification was read, or the boot of this machine if that came later.
     let readAt: NIODeadline
+    /// The age that the notification had at the boot. The monotonic clock begins there, so ``readAt`` cannot show it.
+    var ageAtBoot = TimeAmount.zero
     let first: Reader
     /// The copies that joined.
     var joined: [Reader] = []
@@ -85,6 +88,9 @@ struct Job: Sendable {
         case .none, .waitsForSide: false
         }
     }
+
+    /// The time since the notification was read. It does not change when the system's clock is set.
+    func age(now: NIODeadline) -> TimeAmount { now - self.readAt + self.ageAtBoot }
 
     /// Sets the flow with which a guess begins.
     mutating func begin(with flow: Int) {
