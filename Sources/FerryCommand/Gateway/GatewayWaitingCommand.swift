@@ -46,6 +46,9 @@ struct WaitingFilterOptions: ParsableArguments {
     )
     var olderThan: Double?
 
+    /// Whether every notification is chosen.
+    var choosesAll: Bool { self.client == nil && self.reason == nil && self.olderThan == nil }
+
     func validate() throws {
         guard let olderThan else { return }
         guard 0...Self.longest ~= olderThan else { throw ValidationError("--older-than is not 0 to 52560000 minutes.") }
@@ -117,7 +120,7 @@ struct WaitingList {
     /// Asks for the sums and for the notifications, and prints their lines.
     func ask(_ client: AdminClient, onlySums: Bool, print: (String) throws -> Void) async throws {
         let sums = try await self.sums(client)
-        try print(self.isJSON ? Self.line(WaitingSums(sums: sums)) : Self.table(sums))
+        try print(self.isJSON ? Self.line(WaitingSums(sums: sums)) : self.table(sums))
         guard !onlySums, !sums.isEmpty else { return }
         if !self.isJSON { try print("") }
         let shown = try await self.list(client, print)
@@ -161,15 +164,18 @@ struct WaitingList {
         return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
 
-    private static func table(_ sums: [WaitingSum]) -> String {
-        guard !sums.isEmpty else { return "Nothing waits for APNs." }
+    private func table(_ sums: [WaitingSum]) -> String {
+        guard !sums.isEmpty else {
+            return self.filter.choosesAll ? "Nothing waits for APNs." : "Nothing that waits matches."
+        }
         var table = TextTable(
             rows: [["client", "why", "count", "oldest"]],
             alignment: [.left, .left, .right, .right]
         )
         for sum in sums {
             table.rows.append([
-                self.label(sum.client, sum.upstream), sum.reason.words, "\(sum.count)", StatusWords.duration(sum.oldestAge),
+                Self.label(sum.client, sum.upstream), sum.reason.words, "\(sum.count)",
+                StatusWords.duration(sum.oldestAge),
             ])
         }
         return table.description

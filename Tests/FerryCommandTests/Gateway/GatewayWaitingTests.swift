@@ -117,6 +117,12 @@ import Testing
         #expect(asked == ["/waiting/sums - - -"])
     }
 
+    @Test(arguments: [["--client", "shop"], ["--reason", "store"], ["--older-than", "10"]])
+    func `where nothing matches a filter, other notifications may wait`(arguments: [String]) async throws {
+        let (lines, _) = try await Self.lines(arguments) { _ in Self.page("sums", [], next: nil) }
+        #expect(lines == ["Nothing that waits matches."])
+    }
+
     @Test func `the sums alone are asked for`() async throws {
         let (lines, asked) = try await Self.lines(onlySums: true) { _ in
             Self.page("sums", [Self.sum("shop", 1, 1)], next: nil)
