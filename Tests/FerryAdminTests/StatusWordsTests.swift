@@ -13,6 +13,15 @@ import Testing
         #expect(StatusWords.duration(seconds) == text)
     }
 
+    @Test(
+        arguments: [
+            (nil, "never"), (-3, "now"), (0, "now"), (1, "now"), (2, "2.0 s ago"), (45, "45 s ago"), (7200, "2 h ago"),
+        ] as [(Int?, String)]
+    )
+    func `a time of a moment ago is now, as is one ahead of a clock that was set back`(seconds: Int?, text: String) {
+        #expect(StatusWords.ago(seconds.map { 1_700_000_000 - $0 }, now: 1_700_000_000) == text)
+    }
+
     @Test(arguments: [(0, 0), (86_399, 0), (86_400, 1), (-1, -1), (-86_400, -1), (-86_401, -2)])
     func `the days that a certificate has left are whole`(seconds: Int, days: Int) {
         let end = CertificateEnd(file: "a.pem", use: "--cert", endsAt: 1_700_000_000 + seconds)

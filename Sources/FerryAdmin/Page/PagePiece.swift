@@ -50,8 +50,7 @@ package enum PagePiece {
     }
 
     package static func ago(_ binding: String, _ seconds: Int?, now: Int) -> String {
-        let text = seconds.map { now - $0 < 2 ? "now" : "\(StatusWords.duration(Double(now - $0))) ago" } ?? "never"
-        return self.cell("\(binding)|a", text)
+        self.cell("\(binding)|a", StatusWords.ago(seconds, now: now))
     }
 
     package static func clock(_ binding: String, _ seconds: Int) -> String {

@@ -22,6 +22,15 @@ package enum StatusWords {
         }
     }
 
+    /// How long ago a time is: "now", "45 s ago"; "never" for nil. If the clock was set back, a time may lie ahead, and is
+    /// now. The script of the page writes the same.
+    ///
+    /// - Parameter time: UNIX seconds.
+    package static func ago(_ time: Int?, now: Int) -> String {
+        guard let time else { return "never" }
+        return now - time < 2 ? "now" : "\(self.duration(Double(now - time))) ago"
+    }
+
     /// A sentence about notifications that wait, with a space in front; nothing if none waits.
     package static func waiting(_ count: Int, isStored: Bool) -> String {
         switch count {

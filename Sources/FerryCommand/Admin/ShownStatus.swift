@@ -12,18 +12,21 @@ protocol ShownStatus: ServerStatus {
 extension ShownStatus {
     /// One screen of a terminal.
     var screen: String {
-        let head = "ferry \(Self.server.rawValue) \(self.ferry), since \(self.age(of: self.startedAt))"
+        let head = "ferry \(Self.server.rawValue) \(self.ferry), since \(self.runTime)"
         var lines = ["\(head): \(self.condition.level.word)", self.condition.sentence]
         for trouble in self.troubles.dropFirst().prefix(3) { lines.append(trouble.sentence) }
         lines += [""] + self.lines
         if let alarm = self.alarms.last {
-            lines += ["", "last alarm, \(self.age(of: alarm.at)) ago: \(alarm.sentence)"]
+            lines += ["", "last alarm, \(StatusWords.ago(alarm.at, now: self.now)): \(alarm.sentence)"]
         }
         return lines.joined(separator: "\n")
     }
 
-    /// - Parameter time: UNIX seconds.
-    func age(of time: Int) -> String { StatusWords.duration(Double(self.now - time)) }
+    /// The time since the start. If the clock was set back since then, it is "0 s".
+    private var runTime: String {
+        let seconds = max(self.now - self.startedAt, 0)
+        return seconds == 0 ? "0 s" : StatusWords.duration(Double(seconds))
+    }
 }
 
 extension AdminClient {

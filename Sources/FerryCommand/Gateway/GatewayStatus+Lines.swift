@@ -46,7 +46,7 @@ extension GatewayStatus: ShownStatus {
         )
         let busiest = self.clients.sorted { $1.counts.read < $0.counts.read }
         for client in busiest.prefix(Self.shownClients) {
-            let heard = client.heardAt.map { "\(self.age(of: $0)) ago" } ?? "never"
+            let heard = StatusWords.ago(client.heardAt, now: self.now)
             table.rows.append([
                 client.name, heard, "\(client.counts.read)", "\(client.counts.accepted)", "\(client.counts.refused)",
                 "\(client.counts.unanswered)",
