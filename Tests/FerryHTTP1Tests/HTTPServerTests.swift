@@ -100,6 +100,37 @@ import Testing
         await server.stop(within: .seconds(2))
     }
 
+    @Test func `a client that takes no answer gives the place that was wanted before the answer`() async throws {
+        let calls = Collected<Void>()
+        let (news, answer) = AsyncStream.makeStream(of: Void.self)
+        var configuration = Listener.Configuration()
+        let path = NSTemporaryDirectory() + "ferry-\(UUID().uuidString.prefix(8))"
+        configuration.socketPath = path
+        configuration.limits.connections = 1
+        var limits = HTTPServer.Limits(body: 100)
+        limits.pause = .seconds(3600)
+        let server = try await HTTPServer.start(configuration, limits: limits) { request, _ in
+            guard request.path == "/large" else { return HTTPServerAnswer(status: 200) }
+            calls.append(())
+            for await _ in news {}
+            return HTTPServerAnswer(status: 200, body: [UInt8](repeating: 0, count: 4 << 20))
+        }
+        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelOption(.autoRead, value: false)
+            .connect(unixDomainSocketPath: path).get()
+        try await channel.writeAndFlush(ByteBuffer(string: "GET /large HTTP/1.1\r\nHost: a\r\n\r\n"))
+        while calls.all.isEmpty { await Task.yield() }
+        let client = try HTTPClient()
+        let url = try HTTPURL(socketPath: path).with(target: "/")
+        async let status = client.send(.init(.GET, url), within: .seconds(60)).status
+        while server.counts.waits == 0 { await Task.yield() }
+        answer.finish()
+        #expect(try await status == 200)
+        try? await channel.close()
+        await server.stop(within: .seconds(2))
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
     @Test func `requests of a client that takes no answers wait, and are answered later`() async throws {
         let calls = Collected<Void>()
         let received = Collected<Int>()

@@ -42,11 +42,35 @@ import Testing
     func `a connection that was just accepted, or whose client takes its answer, keeps its place`(
         kind: WaitingConnections.Kind
     ) {
+        for _ in 1...2 { self.waiting.connected() }
         self.waiting.closeLongest()
         _ = self.begin(1, kind)
         #expect(self.closed.all == [])
         _ = self.begin(2)
         #expect(self.closed.all == [2])
+    }
+
+    @Test func `a place that another connection has given is not taken again`() {
+        self.waiting.closeLongest()
+        self.waiting.placeIsTaken()
+        _ = self.begin(1)
+        #expect(self.closed.all == [])
+        self.waiting.closeLongest()
+        #expect(self.closed.all == [1])
+    }
+
+    @Test func `when no connection gets an answer any more, the one that has waited longest gives the wanted place`() {
+        for _ in 1...3 { self.waiting.connected() }
+        self.waiting.closeLongest()
+        _ = self.begin(1, .taking)
+        self.waiting.end(self.begin(2, .taking))
+        _ = self.begin(3, .other)
+        #expect(self.closed.all == [])
+        self.waiting.disconnected()
+        _ = self.begin(3, .taking)
+        #expect(self.closed.all == [1])
+        _ = self.begin(4, .taking)
+        #expect(self.closed.all == [1])
     }
 
     @Test func `while too many bytes are held, the connections that wait longest give their places`() {

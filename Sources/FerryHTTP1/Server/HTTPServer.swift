@@ -61,7 +61,7 @@ package final class HTTPServer: Sendable {
     ) async throws -> HTTPServer {
         var configuration = configuration
         let waiting = WaitingConnections()
-        configuration.onWait = { if $0 { waiting.closeLongest() } }
+        configuration.onWait = { if $0 { waiting.closeLongest() } else { waiting.placeIsTaken() } }
         return HTTPServer(
             try await Listener.bind(configuration, on: group) { connection in
                 HTTPServerHandler(limits, waiting: waiting, socket: connection.socket, respond: respond)

@@ -55,6 +55,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        self.waiting.connected()
         do {
             try context.pipeline.syncOperations.configureHTTPServerPipeline(position: .before(self))
             try context.channel.syncOptions?.setOption(
@@ -73,6 +74,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         self.timer?.cancel()
         self.endWait()
         self.noteHeld(0)
+        self.waiting.disconnected()
         self.context = nil
     }
 

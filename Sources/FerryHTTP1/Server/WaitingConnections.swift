@@ -30,8 +30,10 @@ final class WaitingConnections: Sendable {
         var last: Wait = 0
         /// The bytes of all requests without an answer.
         var held = 0
+        /// The connections, with those that get an answer now and so do not wait.
+        var connections = 0
         /// Whether a place was wanted when no connection waited. The next connection whose client has taken its answer gives
-        /// it.
+        /// it. If clients take no answers and so none comes, the one that has waited longest gives it.
         var owesPlace = false
 
         mutating func insert(_ wait: Wait, _ kind: Kind, _ close: @escaping Close) {
@@ -47,6 +49,14 @@ final class WaitingConnections: Sendable {
             guard self.idle.count + self.busy.count > 2 * self.closers.count + 64 else { return }
             self.idle = self.idle.filter { self.closers[$0] != nil }
             self.busy = self.busy.filter { self.closers[$0] != nil }
+        }
+
+        /// Returns the connection that gives the place that is owed; nil while a connection gets an answer, because its client
+        /// may take that at once.
+        mutating func removeOwing() -> Close? {
+            guard self.owesPlace, self.closers.count >= self.connections else { return nil }
+            self.owesPlace = false
+            return self.removeLongestBusy()
         }
 
         mutating func removeLongestIdle() -> Close? { Self.removeFirst(of: &self.idle, in: &self.closers) }
@@ -66,20 +76,26 @@ final class WaitingConnections: Sendable {
 
     private let table = Locked(Table())
 
+    /// Notes that a connection has begun.
+    func connected() { self.table.withLock { $0.connections += 1 } }
+
+    /// Notes that a connection has ended, and waits for nothing.
+    func disconnected() { self.table.withLock { $0.connections -= 1 } }
+
     /// Begins a wait.
     ///
     /// - Parameter close: closes the connection unless a request has come. Called once at most, from any thread.
     func begin(_ kind: Kind, _ close: @escaping Close) -> Wait {
-        let (wait, owesPlace) = self.table.withLock { table in
+        let (wait, owing) = self.table.withLock { table -> (Wait, Close?) in
             table.last += 1
             guard kind != .next || !table.owesPlace else {
                 table.owesPlace = false
-                return (table.last, true)
+                return (table.last, close)
             }
             table.insert(table.last, kind, close)
-            return (table.last, false)
+            return (table.last, table.removeOwing())
         }
-        if owesPlace { close() }
+        owing?()
         return wait
     }
 
@@ -102,8 +118,12 @@ final class WaitingConnections: Sendable {
         close?()
     }
 
+    /// Notes that no place is wanted any more: a connection has ended by itself, or the client that wanted the place has
+    /// left. Otherwise the next client that took its answer would lose its connection for nothing.
+    func placeIsTaken() { self.table.withLock { $0.owesPlace = false } }
+
     /// Closes the connection that has waited longest between two requests. If there is none, closes the one that has waited
-    /// longest, and if none waits, the next one whose client has taken its answer.
+    /// longest. If none waits, closes the next one whose client has taken its answer, unless ``placeIsTaken()`` comes first.
     func closeLongest() {
         let close = self.table.withLock { table in
             let close = table.removeLongestIdle() ?? table.removeLongestBusy()
