@@ -17,6 +17,9 @@ package final class SQLiteDatabase {
         case power = "FULL"
     }
 
+    /// The bytes that the log may have. It is then copied into the file, and begins anew.
+    package static let logLength = 64 << 20
+
     private let handle: OpaquePointer
     private let path: String
     private let place: Place
@@ -69,7 +72,7 @@ package final class SQLiteDatabase {
         for pragma in [
             "page_size = 4096", "locking_mode = EXCLUSIVE", "journal_mode = WAL",
             "synchronous = \(durability.rawValue)", "secure_delete = OFF", "wal_autocheckpoint = 16000",
-            "journal_size_limit = 67108864",
+            "journal_size_limit = \(Self.logLength)",
         ] {
             try self.execute("PRAGMA \(pragma)")
         }

@@ -37,9 +37,17 @@ struct CopyFiles: Sendable {
 
     // MARK: The begin
 
+    /// The free bytes that a copy demands of its disk: the copy itself, the log that the store may fill meanwhile, and a
+    /// tenth of the store for what it grows. A disk that the copy fills would refuse the commits of the store.
+    ///
+    /// - Parameter size: the bytes of the store with its log.
+    static func room(for size: Int) -> UInt64 {
+        UInt64(size) + UInt64(SQLiteDatabase.logLength) + UInt64(size) / 10
+    }
+
     /// Looks whether the copy can be made, and removes what a killed process left of an earlier one.
     ///
-    /// - Parameter size: the bytes that the copy needs. A disk that the copy fills could refuse the commits of the store.
+    /// - Parameter size: the bytes of the store with its log.
     func prepare(size: Int) throws(StoreError) {
         try self.requireNone()
         self.remove()
@@ -47,8 +55,11 @@ struct CopyFiles: Sendable {
         var status = statvfs()
         guard statvfs(self.folder, &status) == 0 else { throw self.unwritable(errno) }
         let (free, isBeyond) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
-        guard isBeyond || free >= UInt64(size) else {
-            throw self.error("needs \(size) bytes, and its disk has \(free): make room, or name another disk.")
+        let room = Self.room(for: size)
+        guard isBeyond || free >= room else {
+            throw self.error(
+                "needs \(room) free bytes, with a reserve for the store, and its disk has \(free): make room first."
+            )
         }
     }
 

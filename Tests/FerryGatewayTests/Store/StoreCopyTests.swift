@@ -150,6 +150,14 @@ import Foundation
         }
     }
 
+    @Test func `a copy demands room for the log, and for what the store grows meanwhile`() async throws {
+        try await Self.withShelf { shelf in
+            #expect(CopyFiles.room(for: 640 << 20) == UInt64((640 + 64 + 64) << 20))
+            let error = #expect(throws: StoreError.self) { try CopyFiles(shelf.copy).prepare(size: .max) }
+            #expect(error?.description.contains("needs \(CopyFiles.room(for: .max)) free bytes") == true)
+        }
+    }
+
     @Test func `the draft of a process that was killed makes room`() async throws {
         try await Self.withShelf { shelf in
             let store = SQLiteStore(path: shelf.path)
