@@ -19,6 +19,13 @@ extension SQLiteStore {
     private static let copyPause: Duration = .milliseconds(5)
     /// How long all steps may take. A disk that is slower keeps the store busy without an end.
     private static let copyLimit: Duration = .seconds(600)
+    /// The thread of the files of copies. The common pool looks up the names of hosts, and a slow disk would keep the
+    /// gateway from APNs. The pool is never shut down: a disk that hangs would keep the process from its end.
+    private static let fileThread: NIOThreadPool = {
+        let pool = NIOThreadPool(numberOfThreads: 1)
+        pool.start()
+        return pool
+    }()
 
     package func copy(to path: String) async throws(StoreError) -> StoreCopy {
         let files = CopyFiles(path)
@@ -83,6 +90,6 @@ extension SQLiteStore {
     private static func besideTheStore<Result: Sendable>(
         _ body: @escaping @Sendable () throws(StoreError) -> Result
     ) async throws(StoreError) -> Result {
-        try await NIOThreadPool.singleton.result(unless: SQLiteStoreCore.isClosed, of: body)
+        try await self.fileThread.result(unless: SQLiteStoreCore.isClosed, of: body)
     }
 }
