@@ -28,7 +28,12 @@ extension SQLiteStore {
     }()
 
     package func copy(to path: String) async throws(StoreError) -> StoreCopy {
-        let files = CopyFiles(path)
+        try await self.desk.make { () async throws(StoreError) -> StoreCopy in
+            try await self.makeCopy(CopyFiles(path))
+        }
+    }
+
+    private func makeCopy(_ files: CopyFiles) async throws(StoreError) -> StoreCopy {
         let size = try await self.run { core throws(StoreError) in try core.claimCopy(files) }
         do {
             let copy = try await self.make(files, size: size)

@@ -8,6 +8,7 @@ internal import NIOPosix
 package final class SQLiteStore: GatewayStore {
     private let core: SQLiteStoreCore
     private let thread = NIOThreadPool(numberOfThreads: 1)
+    let desk = CopyDesk()
 
     /// - Parameters:
     ///   - path: the file. If it does not exist, it is made.

@@ -317,12 +317,10 @@ final class SQLiteStoreCore: @unchecked Sendable {
         self.source = database
     }
 
-    /// Claims the one copy that is made at a time. Returns the bytes that it may need.
+    /// Notes the files of the copy that is made. Returns the bytes of the store with its log.
     func claimCopy(_ files: CopyFiles) throws(StoreError) -> Int {
         guard self.file != nil || self.source != nil else { throw Self.isClosed }
-        guard self.copying == nil else {
-            throw StoreError("Another copy of the store is being made. Wait for its end.")
-        }
+        assert(self.copying == nil, "the desk lets one copy be made at a time")
         self.copying = (files, nil)
         return ["", "-wal"].reduce(0) { sum, ending in
             var status = stat()
