@@ -117,7 +117,8 @@ package final class AdminServer: Sendable {
 
     /// Begins to answer.
     ///
-    /// - Parameter answer: makes the answer to a request that was let in. It must bound its own time.
+    /// - Parameter answer: makes the answer to a request that was let in. It must bound its own time, because each answer
+    ///   that is being made keeps one of ``connectionLimit`` connections.
     /// - Throws: a socket error when the path or the port cannot be bound.
     package static func start(
         _ configuration: Configuration,

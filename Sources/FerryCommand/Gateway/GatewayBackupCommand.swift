@@ -28,8 +28,8 @@ struct GatewayBackupCommand: AsyncParsableCommand {
             """
     )
 
-    /// How long the gateway may take: the bound of its steps, and as long again for the disk.
-    private static let limit: Duration = .seconds(1200)
+    /// How long the command waits: a little longer than the gateway takes for an answer.
+    private static let limit: Duration = GatewayAdmin.backupLimit + .seconds(10)
 
     @ParentCommand var gateway: GatewayCommand
     @OptionGroup var place: AdminSocketOptions

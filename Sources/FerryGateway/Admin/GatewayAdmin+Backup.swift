@@ -4,11 +4,26 @@ internal import FerryAdmin
 ///
 /// | route | answer |
 /// |---|---|
-/// | `POST /backup`, body: an absolute path | ``StoreCopy``, when the copy is on the disk |
+/// | `POST /backup`, body: an absolute path | ``StoreCopy``, when the copy is on the disk; 503 after ``backupLimit`` |
 extension GatewayAdmin {
     static let backupPath = "/backup"
+    /// The longest time to an answer. The pages of a copy take 10 minutes at most, and the look at the whole copy should
+    /// not take longer. Without this bound, a store or a disk that hangs would keep the connection.
+    package static let backupLimit: Duration = .seconds(1200)
 
-    func answerBackup(_ request: AdminRequest, _ copied: @Sendable (StoreCopy) -> Void) async -> AdminAnswer {
+    private static let goesOn = AdminAnswer(
+        status: 503,
+        "The store or the disk is slow, and the copy goes on. The file has its name when the copy is whole."
+    )
+
+    /// Answers a request for a copy within `limit`. A copy that takes longer goes on.
+    ///
+    /// - Parameter copied: called when the copy is on the disk, also after the answer.
+    func answerBackup(
+        _ request: AdminRequest,
+        within limit: Duration,
+        _ copied: @escaping @Sendable (StoreCopy) -> Void
+    ) async -> AdminAnswer {
         guard request.isLocal, request.method == "POST" else { return .notFound }
         guard self.gateway.hasStore else {
             return AdminAnswer(
@@ -19,6 +34,11 @@ extension GatewayAdmin {
         guard let path = String(validating: request.body, as: UTF8.self), path.hasPrefix("/"),
             !path.unicodeScalars.contains("\0")
         else { return AdminAnswer(status: 400, "The body is not an absolute path.") }
+        let answer = SharedValue<AdminAnswer> { await self.copyStore(to: path, copied) }
+        return await answer.value(within: limit) ?? Self.goesOn
+    }
+
+    private func copyStore(to path: String, _ copied: @Sendable (StoreCopy) -> Void) async -> AdminAnswer {
         do {
             let copy = try await self.gateway.copyStore(to: path)
             copied(copy)

@@ -59,24 +59,31 @@ package final class GatewayAdmin: Sendable {
     /// How long one request looks at pages. The next request continues. Without this bound, a slow store or a busy event
     /// loop would take longer than a reader waits, and the reader would get nothing.
     let pageTime: Duration
+    /// How long a reader of the answer to a copy waits.
+    private let backupLimit: Duration
     let letterRequests = BoundedRequests()
     /// Not those of letters: the store may hang while the event loop works.
     let waitingRequests = BoundedRequests()
     /// The routes that every server has.
     package let routes: StatusRoutes
 
+    /// A test waits less than operators do.
+    ///
     /// - Parameters:
-    ///   - patience: how long a reader of letters waits for the store and the event loop. A test waits less.
+    ///   - patience: how long a reader of letters waits for the store and the event loop.
     ///   - pageTime: how long one request looks at pages.
+    ///   - backupLimit: how long the answer to a copy may take.
     package init(
         _ gateway: Gateway,
         _ around: Surroundings,
         patience: Duration = StatusRoutes.patience,
-        pageTime: Duration = .seconds(1)
+        pageTime: Duration = .seconds(1),
+        backupLimit: Duration = GatewayAdmin.backupLimit
     ) {
         self.gateway = gateway
         self.patience = patience
         self.pageTime = pageTime
+        self.backupLimit = backupLimit
         let present = Present(around)
         self.present = present
         self.routes = StatusRoutes(
@@ -98,7 +105,9 @@ package final class GatewayAdmin: Sendable {
             guard let reload = self.present.value.reload else { return .notFound }
             return await reload().adminAnswer
         }
-        if request.path == Self.backupPath { return await self.answerBackup(request, self.present.value.copied) }
+        if request.path == Self.backupPath {
+            return await self.answerBackup(request, within: self.backupLimit, self.present.value.copied)
+        }
         if Self.letterPaths.contains(request.path) { return await self.answerLetters(request, within: self.patience) }
         if Self.waitingPaths.contains(request.path) { return await self.answerWaiting(request, within: self.patience) }
         return await self.routes.answer(request)

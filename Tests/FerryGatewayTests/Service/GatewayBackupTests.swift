@@ -120,6 +120,93 @@ import Testing
         }
     }
 
+    /// The copies of which the gateway was told.
+    private final class Copies: Sendable {
+        private let copies = Locked<[StoreCopy]>([])
+
+        var paths: [String] { self.copies.withLock { $0.map(\.path) } }
+
+        func append(_ copy: StoreCopy) { self.copies.withLock { $0.append(copy) } }
+    }
+
+    /// Serves the admin socket of a gateway.
+    ///
+    /// - Parameter limit: how long the answer to a copy may take.
+    private static func withAdmin(
+        _ harness: GatewayHarness,
+        in directory: URL,
+        within limit: Duration = GatewayAdmin.backupLimit,
+        _ body: (AdminClient, Copies) async throws -> Void
+    ) async throws {
+        var around = GatewayAdmin.Surroundings(
+            ProcessFacts(ferry: "1.0.0"),
+            upstreams: [("apns", "\(harness.apns.host):\(harness.apns.port)")],
+            watches: [harness.watch]
+        )
+        let copies = Copies()
+        around.copied = { copies.append($0) }
+        let admin = GatewayAdmin(harness.gateway, around, backupLimit: limit)
+        let socket = directory.appending(path: "admin").path
+        let server = try await AdminServer.start(.init(socketPath: socket)) { await admin.answer($0) }
+        do {
+            try await body(try AdminClient(socket: socket), copies)
+        } catch {
+            await server.stop()
+            throw error
+        }
+        await server.stop()
+    }
+
+    private static func askForCopy(_ path: String, _ client: AdminClient) async throws -> (status: Int, body: String) {
+        let answer = try await client.post("/backup", Array(path.utf8))
+        return (answer.status, String(decoding: answer.body, as: UTF8.self))
+    }
+
+    /// Keeps the thread of a store busy while `body` runs.
+    private static func withHangingStore(_ store: SQLiteStore, _ body: () async throws -> Void) async throws {
+        let gate = DispatchSemaphore(value: 0)
+        let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+        let hanging = Task {
+            try await store.run { _ throws(StoreError) in
+                begin.yield()
+                gate.wait()
+            }
+        }
+        for await _ in begun { break }
+        do {
+            try await body()
+        } catch {
+            gate.signal()
+            throw error
+        }
+        gate.signal()
+        try await hanging.value
+    }
+
+    @Test func `while the store hangs, a copy is answered within the limit, and each further one at once`()
+        async throws
+    {
+        try await Self.withDirectory { directory in
+            let store = SQLiteStore(path: directory.appending(path: "gateway.db").path)
+            let target = directory.appending(path: "copy.db").path
+            try await GatewayHarness.run {
+                $0.store = store
+            } _: { harness in
+                try await Self.withAdmin(harness, in: directory, within: .milliseconds(50)) { client, copies in
+                    try await Self.withHangingStore(store) {
+                        let first = try await Self.askForCopy(target, client)
+                        #expect(first.status == 503 && first.body.contains("and the copy goes on"))
+                        let second = try await Self.askForCopy(target, client)
+                        #expect(second.status == 503 && second.body.hasPrefix("Another copy of the store is being"))
+                    }
+                    // The first one goes on after its answer.
+                    while copies.paths.isEmpty { await Task.yield() }
+                    #expect(copies.paths == [target])
+                }
+            }
+        }
+    }
+
     @Test func `the admin socket makes a copy, and says why not`() async throws {
         try await Self.withDirectory { directory in
             let path = directory.appending(path: "gateway.db").path
@@ -128,30 +215,19 @@ import Testing
                 try await GatewayHarness.run {
                     $0.store = store
                 } _: { harness in
-                    var around = GatewayAdmin.Surroundings(
-                        ProcessFacts(ferry: "1.0.0"),
-                        upstreams: [("apns", "\(harness.apns.host):\(harness.apns.port)")],
-                        watches: [harness.watch]
-                    )
-                    let copies = Locked<[StoreCopy]>([])
-                    around.copied = { copy in copies.withLock { $0.append(copy) } }
-                    let admin = GatewayAdmin(harness.gateway, around)
-                    let socket = directory.appending(path: "admin").path
-                    let server = try await AdminServer.start(.init(socketPath: socket)) { await admin.answer($0) }
-                    let client = try AdminClient(socket: socket)
-                    var answers: [(status: Int, body: String)] = []
-                    for body in [target, target, "copy.db", ""] {
-                        let answer = try await client.post("/backup", Array(body.utf8))
-                        answers.append((answer.status, String(decoding: answer.body, as: UTF8.self)))
-                    }
-                    let read = try await client.get("/backup").status
-                    await server.stop()
-                    #expect(read == 404)
-                    if store == nil {
-                        #expect(answers.allSatisfy { $0.status == 409 && $0.body.contains("nothing to copy") })
-                    } else {
+                    try await Self.withAdmin(harness, in: directory) { client, copies in
+                        var answers: [(status: Int, body: String)] = []
+                        for body in [target, target, "copy.db", ""] {
+                            answers.append(try await Self.askForCopy(body, client))
+                        }
+                        let read = try await client.get("/backup").status
+                        #expect(read == 404)
+                        guard store != nil else {
+                            #expect(answers.allSatisfy { $0.status == 409 && $0.body.contains("nothing to copy") })
+                            return
+                        }
                         #expect(answers.map(\.status) == [200, 503, 400, 400])
-                        #expect(copies.withLock { $0.map(\.path) } == [target])
+                        #expect(copies.paths == [target])
                         #expect(answers[1].body == "\(target) exists already: name a file that does not exist.\n")
                     }
                 }
