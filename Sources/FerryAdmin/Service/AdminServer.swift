@@ -48,7 +48,8 @@ package final class AdminServer: Sendable {
     /// The bytes of a request's body. Commands send names and small choices.
     private static let bodyLimit = 65_536
 
-    /// How long a stop waits for answers that are being made: a little longer than a reader waits for a snapshot.
+    /// How long a stop waits for answers that are being made: a little longer than a reader waits for a snapshot. The owner
+    /// gives up before the stop what may take longer, such as a copy of a store.
     private static let answerLimit: Duration = .seconds(3)
 
     /// The answers that are being made. Any thread.

@@ -158,6 +158,8 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         try await service.waitForEnd(status, on: gateway.eventLoop, hangUpEnds: isInWindow) {
             try Console.print(ports)
         }
+        // The stop of the admin service waits for answers that are being made.
+        gateway.giveUpCopy()
         await reloader.close()
         await line?.end()
         messages.sayStop(try await gateway.counts, within: Self.shutdownLimit)

@@ -156,6 +156,10 @@ package final class Gateway: Sendable {
         return try await store.copy(to: path)
     }
 
+    /// Gives up the copy that is made, and makes no further one. Call it before the admin service stops, so that the
+    /// operator gets an answer.
+    package func giveUpCopy() { self.store?.giveUpCopy() }
+
     // MARK: Notifications that wait
 
     /// Returns the next notifications without a last answer that the filter admits, `limit` at most, and the place behind

@@ -2,30 +2,108 @@ internal import FerryCore
 
 /// The one copy that a store makes at a time. Any thread.
 ///
-/// The caller of a second copy gets its answer at once, although the store or the disk may hang.
+/// The caller of a second copy gets its answer at once, and so does each caller at the end of the process, although the
+/// store or the disk may hang.
+///
+/// ```
+///   free ──make──▶ making ──beginNaming──▶ naming
+///     ▲              │                       │
+///     └──────────────┴────── work ends ──────┘
+///
+///   giveUp, while making: the caller gets its answer, and the work ends when it next looks.
+///   giveUp, while naming: the copy has its names in a moment, so the caller waits for them.
+/// ```
 final class CopyDesk: Sendable {
+    private typealias Answer = Result<StoreCopy, StoreError>
+
+    private enum Stage {
+        case free
+        case making
+        case naming
+    }
+
     private struct State {
-        /// Whether the work for a copy is not over.
-        var isMaking = false
+        var stage = Stage.free
+        /// Whether the process ends, so that no copy is begun.
+        var isGivenUp = false
+        /// The caller of the present copy; nil if it has its answer.
+        var caller: CheckedContinuation<Answer, Never>?
     }
 
     private static let isTaken = StoreError("Another copy of the store is being made. Wait for its end.")
+    private static let isOver = StoreError("The gateway ends, so no copy was made. Try again after its end.")
 
     private let state = Locked(State())
 
     /// Whether the work for a copy is not over.
-    var isMaking: Bool { self.state.withLock { $0.isMaking } }
+    var isMaking: Bool { self.state.withLock { $0.stage != .free } }
 
-    /// Makes a copy by `work`, or throws at once if another one is being made.
+    /// Makes a copy by `work`. Throws at once if another one is being made, or if the process ends.
+    ///
+    /// - Parameter work: makes the copy, also after the caller has its answer. It looks with ``requireWanted()`` now and
+    ///   then.
     func make(
         _ work: @escaping @Sendable () async throws(StoreError) -> StoreCopy
     ) async throws(StoreError) -> StoreCopy {
-        let isFree = self.state.withLock { state in
-            defer { state.isMaking = true }
-            return !state.isMaking
+        let answer: Answer = await withCheckedContinuation { continuation in
+            if let refusal = self.take(continuation) { return continuation.resume(returning: .failure(refusal)) }
+            // Detached, because the caller does not wait for the work at the end of the process.
+            Task.detached { self.end(await Self.answer(of: work)) }
         }
-        guard isFree else { throw Self.isTaken }
-        defer { self.state.withLock { $0.isMaking = false } }
-        return try await work()
+        return try answer.get()
+    }
+
+    /// Returns why no copy is made; nil if one is.
+    private func take(_ caller: CheckedContinuation<Answer, Never>) -> StoreError? {
+        self.state.withLock { state -> StoreError? in
+            guard !state.isGivenUp else { return Self.isOver }
+            guard state.stage == .free else { return Self.isTaken }
+            state.stage = .making
+            state.caller = caller
+            return nil
+        }
+    }
+
+    private static func answer(of work: @Sendable () async throws(StoreError) -> StoreCopy) async -> Answer {
+        do throws(StoreError) {
+            return .success(try await work())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func end(_ answer: Answer) {
+        let caller = self.state.withLock { state -> CheckedContinuation<Answer, Never>? in
+            state.stage = .free
+            return state.caller.take()
+        }
+        caller?.resume(returning: answer)
+    }
+
+    /// Gives the copy up, and lets no further one begin.
+    func giveUp() {
+        let caller = self.state.withLock { state -> CheckedContinuation<Answer, Never>? in
+            state.isGivenUp = true
+            return state.stage == .naming ? nil : state.caller.take()
+        }
+        caller?.resume(returning: .failure(Self.isOver))
+    }
+
+    // MARK: The work
+
+    /// - Throws: ``StoreError`` if the copy was given up.
+    func requireWanted() throws(StoreError) {
+        guard !self.state.withLock({ $0.isGivenUp }) else { throw Self.isOver }
+    }
+
+    /// Call it before the copy gets its names: from now on it cannot be given up.
+    ///
+    /// - Throws: ``StoreError`` if the copy was given up.
+    func beginNaming() throws(StoreError) {
+        let isGivenUp = self.state.withLock { state in
+            if !state.isGivenUp { state.stage = .naming }
+            return state.isGivenUp
+        }
+        guard !isGivenUp else { throw Self.isOver }
     }
 }

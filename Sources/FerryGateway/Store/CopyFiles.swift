@@ -82,14 +82,18 @@ struct CopyFiles: Sendable {
 
     /// Looks at a whole copy, notes in it that it is one, and gives it its name.
     ///
-    /// - Parameter copiedAt: when its last page was copied, in UNIX seconds.
-    func finish(copiedAt: UInt32) throws(StoreError) -> StoreCopy {
+    /// - Parameters:
+    ///   - copiedAt: when its last page was copied, in UNIX seconds.
+    ///   - desk: says whether the copy is still wanted.
+    func finish(copiedAt: UInt32, _ desk: CopyDesk) throws(StoreError) -> StoreCopy {
+        try desk.requireWanted()
         let last: UInt64
         do throws(SQLiteError) {
             last = try self.note(copiedAt)
         } catch {
             throw StoreError("The copy cannot be used. \(error)")
         }
+        try desk.requireWanted()
         var status = stat()
         // The end of the last connection has copied the log into the file, and removed it.
         guard lstat("\(self.draft)-wal", &status) != 0 else {
@@ -104,6 +108,7 @@ struct CopyFiles: Sendable {
         try self.sync(self.draft)
         guard stat(self.draft, &status) == 0 else { throw self.unwritable(errno) }
         try self.requireNone()
+        try desk.beginNaming()
         guard rename(self.markDraft, self.markPath) == 0 else { throw self.unwritable(errno) }
         guard rename(self.draft, self.path) == 0 else {
             let code = errno

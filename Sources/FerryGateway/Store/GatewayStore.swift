@@ -48,8 +48,13 @@ package protocol GatewayStore: Sendable {
     /// call, and may have later ones. A gateway that starts with it begins as after a kill at ``StoreCopy/copiedAt``.
     ///
     /// - Parameter path: an absolute path. No file may have it.
-    /// - Throws: ``StoreError``. Nothing is left of the copy then.
+    /// - Throws: ``StoreError``. Nothing is left of the copy then; after ``giveUpCopy()``, its last files are removed by
+    ///   ``close()``.
     func copy(to path: String) async throws(StoreError) -> StoreCopy
+
+    /// Ends a call of ``copy(to:)`` at once, although the store may hang, and makes no further copy. Call it when the
+    /// process ends.
+    func giveUpCopy()
 
     /// Waits for the running commits, and releases the store.
     func close() async
@@ -59,6 +64,8 @@ extension GatewayStore {
     package func copy(to path: String) async throws(StoreError) -> StoreCopy {
         throw StoreError("This store is no file: copy it with the tools of its database.")
     }
+
+    package func giveUpCopy() {}
 }
 
 /// The facts about a store that its opening returns.

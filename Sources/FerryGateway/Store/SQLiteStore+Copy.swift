@@ -33,6 +33,8 @@ extension SQLiteStore {
         }
     }
 
+    package func giveUpCopy() { self.desk.giveUp() }
+
     private func makeCopy(_ files: CopyFiles) async throws(StoreError) -> StoreCopy {
         let size = try await self.run { core throws(StoreError) in try core.claimCopy(files) }
         do {
@@ -61,10 +63,13 @@ extension SQLiteStore {
     }
 
     private func make(_ files: CopyFiles, size: Int) async throws(StoreError) -> StoreCopy {
+        let desk = self.desk
         try await Self.besideTheStore { () throws(StoreError) in try files.prepare(size: size) }
         try await self.run { core throws(StoreError) in try core.beginCopy() }
         let copiedAt = try await self.copyPages()
-        return try await Self.besideTheStore { () throws(StoreError) in try files.finish(copiedAt: copiedAt) }
+        return try await Self.besideTheStore { () throws(StoreError) in
+            try files.finish(copiedAt: copiedAt, desk)
+        }
     }
 
     /// Copies all pages. Returns the time at which the copy was whole, in UNIX seconds.
@@ -72,6 +77,7 @@ extension SQLiteStore {
         let end = ContinuousClock.now + Self.copyLimit
         var (pages, left) = (Self.stepPages, Int.max)
         while ContinuousClock.now < end {
+            try self.desk.requireWanted()
             let count = pages
             switch try await self.run({ core throws(StoreError) in try core.stepCopy(pages: count) }) {
             case .whole(let time): return time

@@ -207,6 +207,32 @@ import Testing
         }
     }
 
+    @Test func `at the end of a gateway, a copy has its answer at once although the store hangs`() async throws {
+        try await Self.withDirectory { directory in
+            let store = SQLiteStore(path: directory.appending(path: "gateway.db").path)
+            let target = directory.appending(path: "copy.db").path
+            try await GatewayHarness.run {
+                $0.store = store
+            } _: { harness in
+                try await Self.withAdmin(harness, in: directory) { client, copies in
+                    try await Self.withHangingStore(store) {
+                        async let first = Self.askForCopy(target, client)
+                        while !store.desk.isMaking { await Task.yield() }
+                        harness.gateway.giveUpCopy()
+                        let answers = [try await first, try await Self.askForCopy(target, client)]
+                        for answer in answers {
+                            #expect(answer.status == 503 && answer.body.hasPrefix("The gateway ends"), "\(answer)")
+                        }
+                    }
+                    while store.desk.isMaking { await Task.yield() }
+                    #expect(copies.paths.isEmpty)
+                    let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+                    #expect(!names.contains { $0.hasPrefix("copy.db") }, "\(names)")
+                }
+            }
+        }
+    }
+
     @Test func `the admin socket makes a copy, and says why not`() async throws {
         try await Self.withDirectory { directory in
             let path = directory.appending(path: "gateway.db").path
