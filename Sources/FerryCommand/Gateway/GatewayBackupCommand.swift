@@ -12,15 +12,15 @@ struct GatewayBackupCommand: AsyncParsableCommand {
         commandName: "backup",
         abstract: "Copies the store of a gateway, which goes on meanwhile.",
         discussion: """
-            The gateway that runs makes the copy, so it needs the right to write there, as the user that runs it. If no \
-            gateway runs, the command makes it. The copy and its mark, FILE-mark, belong together. They hold device \
-            tokens and payloads.
+            The gateway that runs makes the copy, so it needs the right to write there, as the user that runs it. FILE must \
+            be on the file system of the store: move it afterwards. If no gateway runs, the command makes the copy, on any \
+            disk. The copy and its mark, FILE-mark, belong together. They hold device tokens and payloads.
 
             A gateway that starts with the copy sends everything again that had no answer at the time of the copy. What \
             was answered since then arrives twice.
 
-            The exit status is 0 if the copy is on the disk, 1 if it could not be made, 2 if the gateway has no store, and \
-            3 if nobody answers.
+            The exit status is 0 if the copy is on the disk, 1 if it could not be made within 20 minutes, 2 if the gateway \
+            has no store, and 3 if nobody answers.
 
             Examples:
               ferry gateway backup /var/lib/ferry-gateway/copy.db --config /etc/ferry/gateway.json

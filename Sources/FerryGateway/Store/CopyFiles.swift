@@ -21,18 +21,45 @@ struct CopyFiles: Sendable {
     /// The path of the copy until it is whole.
     var draft: String { "\(self.path).ferry-draft" }
     private var markDraft: String { "\(self.draft)-mark" }
-    private var folder: String {
-        let slash = self.path.lastIndex(of: "/")
-        return slash.map { $0 == self.path.startIndex ? "/" : String(self.path[..<$0]) } ?? "."
+    private var folder: String { Self.folder(of: self.path) }
+
+    /// The folder of a file.
+    static func folder(of path: String) -> String {
+        let slash = path.lastIndex(of: "/")
+        return slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    }
+
+    /// The number of the file system that has a folder; nil with `errno` if it is no folder, or cannot be looked at.
+    static func device(of folder: String) -> UInt64? {
+        var status = stat()
+        guard stat(folder, &status) == 0 else { return nil }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            errno = ENOTDIR
+            return nil
+        }
+        return UInt64(truncatingIfNeeded: status.st_dev)
     }
 
     private func error(_ predicate: String) -> StoreError { StoreError("\(self.path) \(predicate)") }
 
+    /// - Parameter code: the error of the system that the folder met.
     private func unwritable(_ code: Int32) -> StoreError {
-        self.error(
-            "cannot be written: \(String(cString: strerror(code))). The process that has the store writes the copy, and "
-                + "needs the right to."
-        )
+        switch code {
+        case ENOENT, ENOTDIR:
+            return self.error("cannot be written: there is no folder \(self.folder). Make it, or name another one.")
+        case EACCES, EPERM, EROFS:
+            return self.error(
+                "cannot be written: \(String(cString: strerror(code))). The process that has the store writes the copy, "
+                    + "and needs the right to write in \(self.folder)."
+            )
+        default:
+            return self.error("cannot be written: \(String(cString: strerror(code))).")
+        }
+    }
+
+    /// - Parameter code: the error of the system that the whole copy met.
+    private func unfinished(_ code: Int32) -> StoreError {
+        self.error("could not be made: \(String(cString: strerror(code))). Look at the disk, and try again.")
     }
 
     // MARK: The begin
@@ -46,16 +73,21 @@ struct CopyFiles: Sendable {
     }
 
     /// Looks whether the copy can be made, and removes what a killed process left of an earlier one.
-    ///
-    /// - Parameter size: the bytes of the store with its log.
-    func prepare(size: Int) throws(StoreError) {
+    func prepare(_ claim: CopyClaim) throws(StoreError) {
+        guard let device = Self.device(of: self.folder) else { throw self.unwritable(errno) }
+        guard claim.device == nil || claim.device == device else {
+            throw self.error(
+                "is not on the file system of the store. If its disk hung, the gateway would stop: name a file beside the "
+                    + "store, and move it afterwards."
+            )
+        }
         try self.requireNone()
         self.remove()
         guard access(self.folder, W_OK | X_OK) == 0 else { throw self.unwritable(errno) }
         var status = statvfs()
         guard statvfs(self.folder, &status) == 0 else { throw self.unwritable(errno) }
         let (free, isBeyond) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
-        let room = Self.room(for: size)
+        let room = Self.room(for: claim.size)
         guard isBeyond || free >= room else {
             throw self.error(
                 "needs \(room) free bytes, with a reserve for the store, and its disk has \(free): make room first."
@@ -106,14 +138,14 @@ struct CopyFiles: Sendable {
         }
         try self.sync(self.markDraft)
         try self.sync(self.draft)
-        guard stat(self.draft, &status) == 0 else { throw self.unwritable(errno) }
+        guard stat(self.draft, &status) == 0 else { throw self.unfinished(errno) }
         try self.requireNone()
         try desk.beginNaming()
-        guard rename(self.markDraft, self.markPath) == 0 else { throw self.unwritable(errno) }
+        guard rename(self.markDraft, self.markPath) == 0 else { throw self.unfinished(errno) }
         guard rename(self.draft, self.path) == 0 else {
             let code = errno
             unlink(self.markPath)
-            throw self.unwritable(code)
+            throw self.unfinished(code)
         }
         self.syncFolder()
         return StoreCopy(path: self.path, copiedAt: copiedAt, bytes: Int(status.st_size))
@@ -140,9 +172,9 @@ struct CopyFiles: Sendable {
     /// Waits until a file is on the disk.
     private func sync(_ name: String) throws(StoreError) {
         let descriptor = open(name, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw self.unwritable(errno) }
+        guard descriptor >= 0 else { throw self.unfinished(errno) }
         defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw self.unwritable(errno) }
+        guard fsync(descriptor) == 0 else { throw self.unfinished(errno) }
     }
 
     /// Waits until the new names are on the disk. Some file systems cannot wait for a folder, so faults are ignored: the

@@ -36,9 +36,9 @@ extension SQLiteStore {
     package func giveUpCopy() { self.desk.giveUp() }
 
     private func makeCopy(_ files: CopyFiles) async throws(StoreError) -> StoreCopy {
-        let size = try await self.run { core throws(StoreError) in try core.claimCopy(files) }
+        let claim = try await self.run { core throws(StoreError) in try core.claimCopy(files) }
         do {
-            let copy = try await self.make(files, size: size)
+            let copy = try await self.make(files, claim)
             await self.releaseCopy()
             return copy
         } catch {
@@ -62,9 +62,9 @@ extension SQLiteStore {
         }
     }
 
-    private func make(_ files: CopyFiles, size: Int) async throws(StoreError) -> StoreCopy {
+    private func make(_ files: CopyFiles, _ claim: CopyClaim) async throws(StoreError) -> StoreCopy {
         let desk = self.desk
-        try await Self.besideTheStore { () throws(StoreError) in try files.prepare(size: size) }
+        try await Self.besideTheStore { () throws(StoreError) in try files.prepare(claim) }
         try await self.run { core throws(StoreError) in try core.beginCopy() }
         let copiedAt = try await self.copyPages()
         return try await Self.besideTheStore { () throws(StoreError) in

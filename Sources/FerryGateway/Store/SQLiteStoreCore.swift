@@ -317,15 +317,33 @@ final class SQLiteStoreCore: @unchecked Sendable {
         self.source = database
     }
 
-    /// Notes the files of the copy that is made. Returns the bytes of the store with its log.
-    func claimCopy(_ files: CopyFiles) throws(StoreError) -> Int {
+    /// Notes the files of the copy that is made. Returns what the copy needs to know.
+    func claimCopy(_ files: CopyFiles) throws(StoreError) -> CopyClaim {
         guard self.file != nil || self.source != nil else { throw Self.isClosed }
         assert(self.copying == nil, "the desk lets one copy be made at a time")
+        let device: UInt64? = try self.file == nil ? nil : self.device()
         self.copying = (files, nil)
-        return ["", "-wal"].reduce(0) { sum, ending in
+        return CopyClaim(size: self.size, device: device)
+    }
+
+    /// The bytes of the store with its log.
+    private var size: Int {
+        ["", "-wal"].reduce(0) { sum, ending in
             var status = stat()
             return stat("\(self.path)\(ending)", &status) == 0 ? sum + Int(status.st_size) : sum
         }
+    }
+
+    /// The number of the file system that has the store.
+    private func device() throws(StoreError) -> UInt64 {
+        // SQLite writes beside the file to which a link leads.
+        let real = realpath(self.path, nil)
+        defer { free(real) }
+        let folder = CopyFiles.folder(of: real.map { String(cString: $0) } ?? self.path)
+        guard let device = CopyFiles.device(of: folder) else {
+            throw StoreError("The store's folder \(folder) cannot be looked at: \(String(cString: strerror(errno))).")
+        }
+        return device
     }
 
     func beginCopy() throws(StoreError) {

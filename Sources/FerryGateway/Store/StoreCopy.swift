@@ -14,6 +14,15 @@ package struct StoreCopy: Hashable, Codable, Sendable {
     }
 }
 
+/// The facts about a store that a copy needs.
+struct CopyClaim: Sendable {
+    /// The bytes of the store with its log.
+    var size: Int
+    /// The file system on which the copy must be: that of the store. The store's thread writes the copy, and each commit
+    /// writes into it, so another disk that hangs would stop the gateway. Nil if the store was opened for a copy alone.
+    var device: UInt64?
+}
+
 /// The row of ``StoreTable/copy``. A copy has it, and the first start with the copy removes it.
 ///
 /// The value is the time of the copy in UNIX seconds (4), big-endian.

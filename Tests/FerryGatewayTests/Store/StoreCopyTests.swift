@@ -25,6 +25,12 @@ import Foundation
         var size: Int { ((try? FileManager.default.attributesOfItem(atPath: self.copy))?[.size] as? Int) ?? 0 }
     }
 
+    /// The folder of a file system that is not the one of the shelves; nil if this machine has none.
+    private static let elsewhere: String? = {
+        let here = CopyFiles.device(of: FileManager.default.temporaryDirectory.path)
+        return CopyFiles.device(of: "/dev/shm").flatMap { $0 == here ? nil : "/dev/shm" }
+    }()
+
     private static func withShelf(_ body: (Shelf) async throws -> Void) async throws {
         let shelf = Shelf()
         try FileManager.default.createDirectory(at: shelf.directory, withIntermediateDirectories: true)
@@ -150,10 +156,67 @@ import Foundation
         }
     }
 
+    @Test(.enabled(if: StoreCopyTests.elsewhere != nil))
+    func `a store in use is copied within its file system only, because another disk could hang`() async throws {
+        let folder = try #require(Self.elsewhere)
+        try await Self.withShelf { shelf in
+            let store = SQLiteStore(path: shelf.path)
+            _ = try await store.open()
+            let copy = "\(folder)/ferry-\(UUID().uuidString).db"
+            defer { for name in [copy, "\(copy)-mark"] { try? FileManager.default.removeItem(atPath: name) } }
+            let error = await #expect(throws: StoreError.self) { try await store.copy(to: copy) }
+            #expect(error?.description.hasPrefix("\(copy) is not on the file system of the store") == true)
+            await store.close()
+            // No commit waits for a copy that is made without a gateway.
+            #expect(try await SQLiteStore.copy(storeAt: shelf.path, to: copy).path == copy)
+        }
+    }
+
+    @Test(.enabled(if: StoreCopyTests.elsewhere != nil))
+    func `a store behind a link is copied within the file system to which the link leads`() async throws {
+        let folder = try #require(Self.elsewhere)
+        let link = "\(folder)/ferry-\(UUID().uuidString).db"
+        defer { for name in [link, "\(link)-mark"] { try? FileManager.default.removeItem(atPath: name) } }
+        try await Self.withShelf { shelf in
+            let first = SQLiteStore(path: shelf.path)
+            _ = try await first.open()
+            await first.close()
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: shelf.path)
+            let store = SQLiteStore(path: link)
+            _ = try await store.open()
+            #expect(try await store.copy(to: shelf.copy).path == shelf.copy)
+            await store.close()
+        }
+    }
+
+    @Test func `a folder that does not exist, and one without the right to write, have sentences of their own`()
+        async throws
+    {
+        try await Self.withShelf { shelf in
+            let claim = CopyClaim(size: 0, device: nil)
+            for folder in ["\(shelf.directory.path)/none", "/dev/null"] {
+                let error = #expect(throws: StoreError.self) { try CopyFiles("\(folder)/copy.db").prepare(claim) }
+                let reason = "there is no folder \(folder). Make it, or name another one."
+                #expect(error?.description == "\(folder)/copy.db cannot be written: \(reason)")
+            }
+            let closed = shelf.directory.appending(path: "closed").path
+            try FileManager.default.createDirectory(
+                atPath: closed,
+                withIntermediateDirectories: false,
+                attributes: [.posixPermissions: 0o500]
+            )
+            // Root may write everywhere.
+            guard !FileManager.default.isWritableFile(atPath: closed) else { return }
+            let error = #expect(throws: StoreError.self) { try CopyFiles("\(closed)/copy.db").prepare(claim) }
+            #expect(error?.description.hasSuffix("and needs the right to write in \(closed).") == true)
+        }
+    }
+
     @Test func `a copy demands room for the log, and for what the store grows meanwhile`() async throws {
         try await Self.withShelf { shelf in
             #expect(CopyFiles.room(for: 640 << 20) == UInt64((640 + 64 + 64) << 20))
-            let error = #expect(throws: StoreError.self) { try CopyFiles(shelf.copy).prepare(size: .max) }
+            let claim = CopyClaim(size: .max, device: nil)
+            let error = #expect(throws: StoreError.self) { try CopyFiles(shelf.copy).prepare(claim) }
             #expect(error?.description.contains("needs \(CopyFiles.room(for: .max)) free bytes") == true)
         }
     }
@@ -175,7 +238,7 @@ import Foundation
         try await Self.withShelf { shelf in
             let core = SQLiteStoreCore(path: shelf.path, durability: .process) { Issue.record("\($0)") }
             _ = try core.open()
-            #expect(try core.claimCopy(CopyFiles(shelf.copy)) > 0)
+            #expect(try core.claimCopy(CopyFiles(shelf.copy)).size > 0)
             try core.beginCopy()
             let step = try core.stepCopy(pages: 1)
             #expect(step != .whole(at: 0) && shelf.names.contains("copy.db.ferry-draft"))
