@@ -81,6 +81,7 @@ struct CopyFiles: Sendable {
                     + "store, and move it afterwards."
             )
         }
+        self.removeLostMark()
         try self.requireNone()
         self.remove()
         guard access(self.folder, W_OK | X_OK) == 0 else { throw self.unwritable(errno) }
@@ -97,12 +98,21 @@ struct CopyFiles: Sendable {
 
     /// Refuses to replace a file.
     private func requireNone() throws(StoreError) {
-        for name in [self.path, self.markPath] {
-            var status = stat()
-            guard lstat(name, &status) != 0 else {
-                throw StoreError("\(name) exists already: name a file that does not exist.")
-            }
+        for name in [self.path, self.markPath] where Self.exists(name) {
+            throw StoreError("\(name) exists already: name a file that does not exist.")
         }
+    }
+
+    /// Removes the mark of a copy whose process was killed after the mark had its name and before the copy had its own.
+    /// Any other mark belongs to somebody.
+    private func removeLostMark() {
+        guard Self.exists(self.draft), !Self.exists(self.markDraft), !Self.exists(self.path) else { return }
+        unlink(self.markPath)
+    }
+
+    private static func exists(_ name: String) -> Bool {
+        var status = stat()
+        return lstat(name, &status) == 0
     }
 
     // MARK: The end
@@ -126,9 +136,8 @@ struct CopyFiles: Sendable {
             throw StoreError("The copy cannot be used. \(error)")
         }
         try desk.requireWanted()
-        var status = stat()
         // The end of the last connection has copied the log into the file, and removed it.
-        guard lstat("\(self.draft)-wal", &status) != 0 else {
+        guard !Self.exists("\(self.draft)-wal") else {
             throw self.error("could not be made: its log stayed. Look at the disk, and try again.")
         }
         do throws(HighWaterMark.Fault) {
@@ -138,6 +147,7 @@ struct CopyFiles: Sendable {
         }
         try self.sync(self.markDraft)
         try self.sync(self.draft)
+        var status = stat()
         guard stat(self.draft, &status) == 0 else { throw self.unfinished(errno) }
         try self.requireNone()
         try desk.beginNaming()

@@ -234,6 +234,22 @@ import Foundation
         }
     }
 
+    @Test func `the mark of a process that was killed before its copy had a name makes room`() async throws {
+        try await Self.withShelf { shelf in
+            let store = SQLiteStore(path: shelf.path)
+            _ = try await store.open()
+            for name in ["copy.db.ferry-draft", "copy.db-mark"] {
+                try Data([1]).write(to: shelf.directory.appending(path: name))
+            }
+            _ = try await store.copy(to: shelf.copy)
+            #expect(shelf.names == ["gateway.db", "gateway.db-wal", "gateway.db-mark", "copy.db", "copy.db-mark"])
+            await store.close()
+            let copied = SQLiteStore(path: shelf.copy) { Issue.record("\($0)") }
+            _ = try await copied.open()
+            await copied.close()
+        }
+    }
+
     @Test func `the end of the store removes half of a copy`() async throws {
         try await Self.withShelf { shelf in
             let core = SQLiteStoreCore(path: shelf.path, durability: .process) { Issue.record("\($0)") }
