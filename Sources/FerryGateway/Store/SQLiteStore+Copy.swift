@@ -15,9 +15,9 @@ internal import NIOPosix
 extension SQLiteStore {
     /// The number of pages in one step: half a megabyte. A commit waits for one step at most.
     private static let stepPages = 128
-    /// The time between two steps, which belongs to commits.
+    /// The time between two steps of a store in use, which belongs to commits.
     private static let copyPause: Duration = .milliseconds(5)
-    /// How long all steps may take. A disk that is slower keeps the store busy without an end.
+    /// How long all steps of a store in use may take. A disk that is slower keeps the store busy without an end.
     private static let copyLimit: Duration = .seconds(600)
     /// The thread of the files of copies. The common pool looks up the names of hosts, and a slow disk would keep the
     /// gateway from APNs. The pool is never shut down: a disk that hangs would keep the process from its end.
@@ -66,17 +66,17 @@ extension SQLiteStore {
         let desk = self.desk
         try await Self.besideTheStore { () throws(StoreError) in try files.prepare(claim) }
         try await self.run { core throws(StoreError) in try core.beginCopy() }
-        let copiedAt = try await self.copyPages()
+        let copiedAt = try await self.copyPages(claim)
         return try await Self.besideTheStore { () throws(StoreError) in
             try files.finish(copiedAt: copiedAt, desk)
         }
     }
 
     /// Copies all pages. Returns the time at which the copy was whole, in UNIX seconds.
-    private func copyPages() async throws(StoreError) -> UInt32 {
+    private func copyPages(_ claim: CopyClaim) async throws(StoreError) -> UInt32 {
         let end = ContinuousClock.now + Self.copyLimit
         var (pages, left) = (Self.stepPages, Int.max)
-        while ContinuousClock.now < end {
+        while !claim.isInUse || ContinuousClock.now < end {
             try self.desk.requireWanted()
             let count = pages
             switch try await self.run({ core throws(StoreError) in try core.stepCopy(pages: count) }) {
@@ -86,7 +86,7 @@ extension SQLiteStore {
                 if remaining >= left { pages *= 2 }
                 left = remaining
             }
-            try? await Task.sleep(for: Self.copyPause)
+            if claim.isInUse { try? await Task.sleep(for: Self.copyPause) }
         }
         throw StoreError("The copy takes longer than 10 minutes, and was given up: the disk is too slow.")
     }

@@ -36,7 +36,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
     private let durability: SQLiteDatabase.Durability
     private let warn: (String) -> Void
     private var file: File?
-    /// The store that was opened for a copy alone.
+    /// The store that was opened for a copy alone, until all its pages are copied.
     private var source: SQLiteDatabase?
     /// The copy that is claimed, and what makes it while its steps last; nil if there is none.
     private var copying: (files: CopyFiles, backup: SQLiteBackup?)?
@@ -365,6 +365,9 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
         // The commits from now on are not in the copy. Its file is closed, so that another thread can finish it.
         backup.end()
+        self.copying?.backup = nil
+        // A store that was opened for a copy alone is closed, and another process may take it while the copy is finished.
+        self.source = nil
         return .whole(at: UInt32(clamping: time(nil)))
     }
 

@@ -21,6 +21,9 @@ struct CopyClaim: Sendable {
     /// The file system on which the copy must be: that of the store. The store's thread writes the copy, and each commit
     /// writes into it, so another disk that hangs would stop the gateway. Nil if the store was opened for a copy alone.
     var device: UInt64?
+
+    /// Whether a gateway has the store, so that commits wait for the copy.
+    var isInUse: Bool { self.device != nil }
 }
 
 /// The row of ``StoreTable/copy``. A copy has it, and the first start with the copy removes it.

@@ -275,6 +275,24 @@ import Foundation
         }
     }
 
+    @Test func `a store that no process has is free again as soon as its pages are copied`() async throws {
+        try await Self.withShelf { shelf in
+            let store = SQLiteStore(path: shelf.path)
+            _ = try await store.open()
+            await store.close()
+            let core = SQLiteStoreCore(path: shelf.path, durability: .process) { Issue.record("\($0)") }
+            try core.openForCopy()
+            #expect(try !core.claimCopy(CopyFiles(shelf.copy)).isInUse)
+            try core.beginCopy()
+            while case .more = try core.stepCopy(pages: 1) {
+                #expect(throws: SQLiteError.self) { _ = try SQLiteDatabase(path: shelf.path, durability: .process) }
+            }
+            // The end of the copy may take minutes.
+            _ = try SQLiteDatabase(path: shelf.path, durability: .process)
+            core.close()
+        }
+    }
+
     @Test func `a store that no process has is copied as it is`() async throws {
         try await Self.withShelf { shelf in
             let store = SQLiteStore(path: shelf.path)
