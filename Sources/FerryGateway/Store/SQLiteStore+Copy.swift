@@ -13,8 +13,6 @@ internal import NIOPosix
 ///   copy     ───────────────────────────────────────────▶ draft ──▶ looked at, on the disk, named
 /// ```
 extension SQLiteStore {
-    /// The number of pages in one step: half a megabyte. A commit waits for one step at most.
-    private static let stepPages = 128
     /// The time between two steps of a store in use, which belongs to commits.
     private static let copyPause: Duration = .milliseconds(5)
     /// How long all steps of a store in use may take. A disk that is slower keeps the store busy without an end.
@@ -75,16 +73,13 @@ extension SQLiteStore {
     /// Copies all pages. Returns the time at which the copy was whole, in UNIX seconds.
     private func copyPages(_ claim: CopyClaim) async throws(StoreError) -> UInt32 {
         let end = ContinuousClock.now + Self.copyLimit
-        var (pages, left) = (Self.stepPages, Int.max)
+        var pace = CopyPace()
         while !claim.isInUse || ContinuousClock.now < end {
             try self.desk.requireWanted()
-            let count = pages
-            switch try await self.run({ core throws(StoreError) in try core.stepCopy(pages: count) }) {
+            let pages = claim.isInUse ? pace.pages : CopyPace.most
+            switch try await self.run({ core throws(StoreError) in try core.stepCopy(pages: pages) }) {
             case .whole(let time): return time
-            case .more(let remaining):
-                // If commits add pages as fast as a step copies them, only longer steps come to an end.
-                if remaining >= left { pages *= 2 }
-                left = remaining
+            case .more(let remaining): pace.stepped(remaining: remaining)
             }
             if claim.isInUse { try? await Task.sleep(for: Self.copyPause) }
         }

@@ -1,0 +1,28 @@
+/// The length of the steps of a copy.
+///
+/// A commit waits for one step at most, so steps are short. If commits add pages as fast as a step copies them, only longer
+/// steps come to an end: a step that came no nearer to the end doubles the next one. If half of a step would still have come
+/// nearer, the next one is half as long. So steps become short again after a burst, and not so short that the copy stands
+/// still.
+struct CopyPace {
+    /// The pages of the first step: half a megabyte.
+    static let least = 128
+    /// The pages of the longest step: 16 MB.
+    static let most = 4096
+
+    /// The pages of the next step.
+    private(set) var pages = Self.least
+    /// The pages that the last step left.
+    private var remaining = Int.max
+
+    /// - Parameter remaining: the pages that the step left.
+    mutating func stepped(remaining: Int) {
+        let gain = self.remaining - remaining
+        self.remaining = remaining
+        if gain <= 0 {
+            self.pages = min(self.pages * 2, Self.most)
+        } else if gain > self.pages / 2 {
+            self.pages = max(self.pages / 2, Self.least)
+        }
+    }
+}
