@@ -76,8 +76,8 @@ package struct Journal {
     private var sweepAt: NIODeadline?
     private var events: [GatewayEvent] = []
 
-    /// The epochs whose numbers fit into 64 bits.
-    static let epochs: Range<UInt64> = 1..<1 << 24
+    /// The epochs whose numbers have 62 bits: an `apns-id` has room for so many, and SQLite sorts larger ones before 0.
+    static let epochs: Range<UInt64> = 1..<1 << 22
 
     /// The first number that an epoch uses for segments, connections and jobs. No number is used in two epochs.
     static func firstNumber(of epoch: UInt64) -> UInt64 { epoch << 40 }

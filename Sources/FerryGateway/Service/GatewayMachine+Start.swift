@@ -77,7 +77,7 @@ extension GatewayMachine {
         }
         guard Journal.epochs.contains(opening.epoch) else {
             throw StoreError(
-                "The number of starts in the store is damaged. Restore the file, or move it away to begin anew."
+                "The number of starts in the store is damaged or too large. Restore the file, or move it away to begin anew."
             )
         }
         let gates = try await store.rows(.gates)

@@ -8,9 +8,9 @@ internal import FerrySQLite
 struct CopyFiles: Sendable {
     /// The number of epochs by which a copy is ahead. A gateway with the copy begins with an epoch that the store itself
     /// reaches after some thousand starts only. Otherwise two notifications of the two would have one `apns-id`.
-    static let epochsAhead: Range<Int64> = 4096..<8192
-    /// The copy goes no further, so that the gateway can still start some thousand times.
-    private static let lastEpoch = Int64(Journal.epochs.upperBound) - 8192
+    static let epochsAhead: Range<UInt64> = 4096..<8192
+    /// The last epoch of a store that is copied. A gateway can then still start some thousand times with the copy.
+    static let lastEpoch = Journal.epochs.upperBound - 2 * CopyFiles.epochsAhead.upperBound
 
     /// The path of the copy.
     let path: String
@@ -63,6 +63,19 @@ struct CopyFiles: Sendable {
     }
 
     // MARK: The begin
+
+    /// Returns the epoch of a copy.
+    ///
+    /// - Parameter epoch: the epoch of the store.
+    static func epoch(after epoch: UInt64) throws(StoreError) -> UInt64 {
+        guard epoch <= Self.lastEpoch else {
+            throw StoreError(
+                "The store has been started, or restored from copies, too often: a copy would have no apns-ids of its own. "
+                    + "When nothing waits for APNs, stop the gateway, and move the store away to begin anew."
+            )
+        }
+        return epoch + UInt64.random(in: Self.epochsAhead)
+    }
 
     /// The free bytes that a copy demands of its disk: the copy itself, the log that the store may fill meanwhile, and a
     /// tenth of the store for what it grows. A disk that the copy fills would refuse the commits of the store.
@@ -125,13 +138,14 @@ struct CopyFiles: Sendable {
     /// Looks at a whole copy, notes in it that it is one, and gives it its name.
     ///
     /// - Parameters:
+    ///   - claim: has the epoch of the copy.
     ///   - copiedAt: when its last page was copied, in UNIX seconds.
     ///   - desk: says whether the copy is still wanted.
-    func finish(copiedAt: UInt32, _ desk: CopyDesk) throws(StoreError) -> StoreCopy {
+    func finish(_ claim: CopyClaim, copiedAt: UInt32, _ desk: CopyDesk) throws(StoreError) -> StoreCopy {
         try desk.requireWanted()
         let last: UInt64
         do throws(SQLiteError) {
-            last = try self.note(copiedAt)
+            last = try self.note(claim, copiedAt)
         } catch {
             throw StoreError("The copy cannot be used. \(error)")
         }
@@ -162,16 +176,12 @@ struct CopyFiles: Sendable {
     }
 
     /// Writes into the copy that it is one. Opening it looks for damage. Returns the number of its last commit.
-    private func note(_ copiedAt: UInt32) throws(SQLiteError) -> UInt64 {
+    private func note(_ claim: CopyClaim, _ copiedAt: UInt32) throws(SQLiteError) -> UInt64 {
         let database = try SQLiteDatabase(path: self.draft, durability: .power)
-        var (last, epoch): (UInt64, Int64) = (0, 0)
+        var last: UInt64 = 0
         try database.transaction { () throws(SQLiteError) in
-            try database.prepare("SELECT last, epoch FROM store").run { row in
-                last = UInt64(bitPattern: row.integer(0))
-                epoch = row.integer(1)
-            }
-            let next = epoch + Int64.random(in: Self.epochsAhead)
-            try database.prepare("UPDATE store SET epoch = ?").run([.integer(next <= Self.lastEpoch ? next : epoch)])
+            try database.prepare("SELECT last FROM store").run { row in last = UInt64(bitPattern: row.integer(0)) }
+            try database.prepare("UPDATE store SET epoch = ?").run([.integer(Int64(bitPattern: claim.epoch))])
             try database.prepare("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)").run([
                 .integer(Int64(StoreTable.copy.rawValue)), .blob(CopyRow.key), .blob(CopyRow.value(at: copiedAt)),
             ])

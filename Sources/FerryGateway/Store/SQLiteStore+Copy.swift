@@ -66,7 +66,7 @@ extension SQLiteStore {
         try await self.run { core throws(StoreError) in try core.beginCopy() }
         let copiedAt = try await self.copyPages(claim)
         return try await Self.besideTheStore { () throws(StoreError) in
-            try files.finish(copiedAt: copiedAt, desk)
+            try files.finish(claim, copiedAt: copiedAt, desk)
         }
     }
 

@@ -319,11 +319,21 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     /// Notes the files of the copy that is made. Returns what the copy needs to know.
     func claimCopy(_ files: CopyFiles) throws(StoreError) -> CopyClaim {
-        guard self.file != nil || self.source != nil else { throw Self.isClosed }
+        guard let database = self.file?.database ?? self.source else { throw Self.isClosed }
         assert(self.copying == nil, "the desk lets one copy be made at a time")
-        let device: UInt64? = try self.file == nil ? nil : self.device()
+        var epoch: UInt64 = 0
+        do {
+            try database.prepare("SELECT epoch FROM store").run { row in epoch = UInt64(bitPattern: row.integer(0)) }
+        } catch {
+            throw self.error("The store cannot be read.", error)
+        }
+        let claim = CopyClaim(
+            size: self.size,
+            epoch: try CopyFiles.epoch(after: epoch),
+            device: try self.file == nil ? nil : self.device()
+        )
         self.copying = (files, nil)
-        return CopyClaim(size: self.size, device: device)
+        return claim
     }
 
     /// The bytes of the store with its log.

@@ -18,6 +18,8 @@ package struct StoreCopy: Hashable, Codable, Sendable {
 struct CopyClaim: Sendable {
     /// The bytes of the store with its log.
     var size: Int
+    /// The epoch that the copy gets.
+    var epoch: UInt64
     /// The file system on which the copy must be: that of the store. The store's thread writes the copy, and each commit
     /// writes into it, so another disk that hangs would stop the gateway. Nil if the store was opened for a copy alone.
     var device: UInt64?
