@@ -149,10 +149,12 @@ final class GatewayMachine {
         return self.actions
     }
 
-    /// Takes the note of a store that is a copy. The next start finds it no more.
-    func restoreCopy(_ rows: [StoreRow], now: Moment) {
+    /// Takes the note of a store that is a copy. The first commit removes it.
+    ///
+    /// - Parameter last: the number of the last commit in the store.
+    func restoreCopy(_ rows: [StoreRow], last: UInt64, now: Moment) {
         for row in rows { self.journal?.forget(row, in: .copy, now: now) }
-        self.copiedAt = rows.lazy.compactMap { CopyRow.time($0) }.first
+        self.copiedAt = rows.lazy.compactMap { CopyRow.time($0, last: last) }.first
     }
 
     // MARK: Feedback

@@ -107,7 +107,7 @@ extension GatewayMachine {
             machine.restoreList(try await store.rows(.rejections), place: try await store.rows(.list))
         }
         try await machine.restoreLetters(of: store)
-        machine.restoreCopy(try await store.rows(.copy), now: now)
+        machine.restoreCopy(try await store.rows(.copy), last: opening.last, now: now)
         try machine.restore(
             recovery,
             feedback: try await store.rows(.feedback),

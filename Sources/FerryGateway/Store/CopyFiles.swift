@@ -183,7 +183,8 @@ struct CopyFiles: Sendable {
             try database.prepare("SELECT last FROM store").run { row in last = UInt64(bitPattern: row.integer(0)) }
             try database.prepare("UPDATE store SET epoch = ?").run([.integer(Int64(bitPattern: claim.epoch))])
             try database.prepare("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)").run([
-                .integer(Int64(StoreTable.copy.rawValue)), .blob(CopyRow.key), .blob(CopyRow.value(at: copiedAt)),
+                .integer(Int64(StoreTable.copy.rawValue)), .blob(CopyRow.key),
+                .blob(CopyRow.value(at: copiedAt, epoch: claim.epoch)),
             ])
         }
         return last

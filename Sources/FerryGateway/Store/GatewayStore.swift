@@ -76,6 +76,8 @@ package struct StoreOpening: Hashable, Sendable {
     package var epoch: UInt64
     /// The key of the replay filter's hash. The store keeps it for ever, so hashes of an earlier process stay valid.
     package var hashKey: [UInt8]
+    /// The number of the last commit in the store; 0 if there is none.
+    package var last: UInt64
 }
 
 /// A thing that only one process may have.

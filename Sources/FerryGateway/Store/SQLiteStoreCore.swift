@@ -51,7 +51,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
     }
 
     func open() throws(StoreError) -> StoreOpening {
-        let opened: (File, StoreOpening, last: UInt64)
+        let opened: (File, StoreOpening)
         do {
             opened = try self.openFile()
         } catch {
@@ -59,11 +59,11 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
         let finding: HighWaterMark.Finding
         do {
-            finding = try opened.0.mark.check(last: opened.last, of: self.path)
+            finding = try opened.0.mark.check(last: opened.1.last, of: self.path)
         } catch {
             throw StoreError(error.description)
         }
-        if finding == .isNew, opened.last > 0 {
+        if finding == .isNew, opened.1.last > 0 {
             // The gateway starts anyway, because the operator removes a damaged mark. A loss could no longer be
             // detected.
             self.warn(
@@ -87,20 +87,19 @@ final class SQLiteStoreCore: @unchecked Sendable {
         return StoreError("\(sentence) \(error)\(advice)", isInUse: error.kind == .locked)
     }
 
-    private func openFile() throws(SQLiteError) -> (File, StoreOpening, last: UInt64) {
+    private func openFile() throws(SQLiteError) -> (File, StoreOpening) {
         let database = try SQLiteDatabase(path: self.path, durability: self.durability)
         try Self.migrate(database)
-        var opening = StoreOpening(node: 0, epoch: 0, hashKey: [])
-        var last: UInt64 = 0
+        var opening = StoreOpening(node: 0, epoch: 0, hashKey: [], last: 0)
         try database.transaction { () throws(SQLiteError) in
             try database.execute("UPDATE store SET epoch = epoch + 1")
             try database.prepare("SELECT node, epoch, key, last FROM store").run { row in
                 opening = StoreOpening(
                     node: UInt64(bitPattern: row.integer(0)),
                     epoch: UInt64(bitPattern: row.integer(1)),
-                    hashKey: row.blob(2)
+                    hashKey: row.blob(2),
+                    last: UInt64(bitPattern: row.integer(3))
                 )
-                last = UInt64(bitPattern: row.integer(3))
             }
         }
         let file = File(
@@ -112,7 +111,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
             set: try database.prepare("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)"),
             remove: try database.prepare("DELETE FROM rows WHERE kind = ? AND key = ?")
         )
-        return (file, opening, last)
+        return (file, opening)
     }
 
     /// Makes the tables of a new file, or converts those of the last release.

@@ -28,18 +28,28 @@ struct CopyClaim: Sendable {
     var isInUse: Bool { self.device != nil }
 }
 
-/// The row of ``StoreTable/copy``. A copy has it, and the first start with the copy removes it.
+/// The row of ``StoreTable/copy``. A copy has it, and the first commit to the copy removes it.
 ///
-/// The value is the time of the copy in UNIX seconds (4), big-endian.
+/// An older program does not know the row, and leaves it. So the row counts only until the copy has a commit of its own.
+///
+/// The value is the time of the copy in UNIX seconds (4) and the epoch of the copy (8), big-endian.
 enum CopyRow {
     static let key = Array("copy".utf8)
 
-    static func value(at time: UInt32) -> [UInt8] { Array(buffer: ByteBuffer(integer: time)) }
+    static func value(at time: UInt32, epoch: UInt64) -> [UInt8] {
+        var value = ByteBuffer()
+        value.writeMultipleIntegers(time, epoch)
+        return Array(buffer: value)
+    }
 
-    /// The time of the copy; nil if the row has another form.
-    static func time(_ row: StoreRow) -> UInt32? {
-        guard row.key == self.key else { return nil }
+    /// The time of the copy; nil if a gateway has written to the copy since, or the row has another form.
+    ///
+    /// - Parameter last: the number of the last commit in the store.
+    static func time(_ row: StoreRow, last: UInt64) -> UInt32? {
         var value = ByteBuffer(bytes: row.value)
-        return value.readInteger()
+        guard row.key == self.key, let (time, epoch) = value.readMultipleIntegers(as: (UInt32, UInt64).self),
+            Journal.epochs.contains(epoch), last < Journal.firstNumber(of: epoch + 1)
+        else { return nil }
+        return time
     }
 }

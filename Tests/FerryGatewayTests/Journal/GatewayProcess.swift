@@ -53,7 +53,7 @@ enum GatewayProcess {
         }
         machine.restoreList(store.all(.rejections), place: store.all(.list))
         machine.restoreLetters(store.page(.letters, after: [], limit: .max))
-        machine.restoreCopy(store.all(.copy), now: now)
+        machine.restoreCopy(store.all(.copy), last: opening.last, now: now)
         try machine.restore(
             recovery,
             feedback: store.all(.feedback),

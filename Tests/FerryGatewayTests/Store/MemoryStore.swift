@@ -9,6 +9,8 @@ final class MemoryStore: GatewayStore {
     private struct State {
         var epoch: UInt64 = 0
         var segments: [UInt64: [UInt8]] = [:]
+        /// The number of the last commit.
+        var last: UInt64 = 0
         var rows: [StoreTable: [[UInt8]: [UInt8]]] = [:]
         var trouble: String?
         /// The first commit that was refused. Later ones are refused too, until it is repeated.
@@ -35,7 +37,7 @@ final class MemoryStore: GatewayStore {
             state.epoch += 1
             state.held = []
             state.refused = nil
-            return StoreOpening(node: self.node, epoch: state.epoch, hashKey: self.hashKey)
+            return StoreOpening(node: self.node, epoch: state.epoch, hashKey: self.hashKey, last: state.last)
         }
     }
 
@@ -120,6 +122,7 @@ final class MemoryStore: GatewayStore {
             return .unavailable(trouble)
         }
         state.refused = nil
+        state.last = max(state.last, commit.segment.number)
         state.segments[commit.segment.number] = commit.segment.bytes
         for number in commit.drops { state.segments[number] = nil }
         for change in commit.changes { state.rows[change.table, default: [:]][change.key] = change.value }

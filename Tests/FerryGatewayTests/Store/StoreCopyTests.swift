@@ -89,7 +89,8 @@ import Foundation
             #expect(again.epoch <= opening.epoch + ahead.upperBound)
             #expect(try await Self.numbers(copied) == [7])
             #expect(try await copied.rows(.feedback) == [StoreRow(key: [1], value: [2])])
-            #expect(try await copied.rows(.copy).compactMap { CopyRow.time($0) } == [copy.copiedAt])
+            #expect(again.last == 7)
+            #expect(try await copied.rows(.copy).compactMap { CopyRow.time($0, last: 7) } == [copy.copiedAt])
             await copied.close()
             await store.close()
         }
@@ -369,7 +370,8 @@ import Foundation
         let scene = try GatewayStoreScene()
         scene.push([1], 1, on: scene.connect())
         let id = scene.sent.first?.notification.apnsID
-        scene.store.damage(StoreChange(.copy, key: CopyRow.key, value: CopyRow.value(at: 1_699_999_000)))
+        let note = StoreChange(.copy, key: CopyRow.key, value: CopyRow.value(at: 1_699_999_000, epoch: 1))
+        scene.store.damage(note)
         #expect(scene.machine.copiedAt == nil)
         try scene.kill()
         #expect(scene.machine.copiedAt == 1_699_999_000)
@@ -377,6 +379,22 @@ import Foundation
         scene.wait(.seconds(1))
         try scene.kill()
         #expect(scene.machine.copiedAt == nil && scene.sentTokens == [[1]])
+        // An older program has left the note, and has sent what went out again long ago.
+        scene.store.damage(note)
+        try scene.kill()
+        #expect(scene.machine.copiedAt == nil)
+        scene.wait(.seconds(1))
+        #expect(scene.store.all(.copy).isEmpty)
+    }
+
+    @Test func `a start with a copy that fails before its first commit leaves the note to the next one`() throws {
+        let scene = try GatewayStoreScene()
+        scene.push([1], 1, on: scene.connect())
+        let note = StoreChange(.copy, key: CopyRow.key, value: CopyRow.value(at: 1_699_999_000, epoch: 1))
+        scene.store.damage(note)
+        _ = scene.store.take()
+        try scene.kill()
+        #expect(scene.machine.copiedAt == 1_699_999_000)
     }
 
     @Test func `another store says how to copy it`() async throws {
