@@ -86,7 +86,8 @@ struct GatewayBackupCommand: AsyncParsableCommand {
         case 404:
             throw CommandFailure(
                 .noConnection,
-                "The gateway is of a version that makes no copies: restart it with this 'ferry', or stop it for the copy."
+                "The gateway is of a version that makes no copies. Stop it, and run this command then, with --config: without "
+                    + "a gateway it copies the store itself."
             )
         // It has no store.
         case 409:

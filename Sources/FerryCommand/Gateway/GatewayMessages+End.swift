@@ -10,11 +10,14 @@ extension GatewayMessages {
     func sayStart(_ counts: FateCounts, copiedAt: UInt32? = nil) {
         if let copiedAt {
             let time = Date(timeIntervalSince1970: Double(copiedAt)).formatted(.iso8601)
+            let again =
+                counts.recovered > 0
+                ? "\(counts.recovered) that had no answer then go out again, and those that were answered since arrive twice"
+                : "all notifications had their answers then, and none goes out again"
             return self.tell(
                 .restored,
                 .notice,
-                "the store is a copy of \(time): \(counts.recovered) that had no answer then go out again, and those that "
-                    + "were answered since arrive twice",
+                "the store is a copy of \(time): \(again)",
                 [.count: .number(counts.recovered), .copiedAt: .text(time)]
             )
         }

@@ -1,4 +1,5 @@
 import Ferry
+import FerryAdmin
 import FerryTesting
 import Foundation
 import Testing
@@ -106,6 +107,22 @@ import Testing
             _ = try await harness.port(of: started)
             started.terminate()
             #expect(try await started.output().status == 0)
+        }
+    }
+
+    @Test func `a gateway of an older version leads to the copy without a gateway`() async throws {
+        try await GatewayHarness.run { harness in
+            // A socket has a short path.
+            let name = "ferry-\(UUID().uuidString.prefix(8))"
+            let socket = FileManager.default.temporaryDirectory.appending(path: name).path
+            let server = try await AdminServer.start(.init(socketPath: socket)) { _ in AdminAnswer.notFound }
+            let output = try await FerryProgram.run(
+                ["gateway", "backup", harness.directory.path("copy.db"), "--socket", socket],
+                in: harness.directory
+            )
+            await server.stop()
+            try? FileManager.default.removeItem(atPath: socket)
+            #expect(output.status == 3 && output.messages.contains("Stop it, and run this command then, with --config"))
         }
     }
 

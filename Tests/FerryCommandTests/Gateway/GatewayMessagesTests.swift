@@ -56,11 +56,14 @@ import Testing
         Self.messages(lines, isStored: true).sayStart(counts)
         Self.messages(lines, isStored: true).sayStart(counts, copiedAt: 1_700_000_000)
         Self.messages(lines, isStored: true).sayStart(FateCounts())
+        Self.messages(lines, isStored: true).sayStart(FateCounts(), copiedAt: 1_700_000_000)
         #expect(
             lines.all == [
                 "ferry: 120 without an answer from before go out again",
                 "ferry: the store is a copy of 2023-11-14T22:13:20Z: 120 that had no answer then go out again, and those that "
                     + "were answered since arrive twice",
+                "ferry: the store is a copy of 2023-11-14T22:13:20Z: all notifications had their answers then, and none goes "
+                    + "out again",
             ]
         )
     }
