@@ -36,10 +36,8 @@ extension GatewayStatus {
             let waiting = upstream.held + max(self.upstreams.count == 1 ? self.unanswered - upstream.held : 0, 0)
             switch upstream.state {
             case .failing:
-                let cause = upstream.lastError.map { ": \($0.sentence)" } ?? "."
                 sentences.append(
-                    "Not delivering to \(upstream.name): there is no connection to \(upstream.address)\(cause)"
-                        + StatusWords.waiting(waiting, isStored: self.store != .none)
+                    upstream.failureSentence + StatusWords.waiting(waiting, isStored: self.store != .none)
                 )
             case .outage:
                 sentences.append(
@@ -101,5 +99,17 @@ extension GatewayStatus.Upstream {
         case .untried, .good: true
         case .failing, .outage: false
         }
+    }
+
+    /// That there is no connection to it, and why.
+    fileprivate var failureSentence: String {
+        let begin = "Not delivering to \(self.name)"
+        guard let cause = self.lastError?.sentence else {
+            return "\(begin): there is no connection to \(self.address)."
+        }
+        // A cause that names the address says the same: "No connection to localhost:2197: Connection refused."
+        return cause.contains(self.address)
+            ? "\(begin). \(cause)"
+            : "\(begin): there is no connection to \(self.address): \(cause)"
     }
 }

@@ -78,6 +78,15 @@ import Testing
         #expect(!status.delivering.isGood && status.delivering.sentence == sentence)
     }
 
+    @Test func `a cause that names the address of APNs is not said twice`() {
+        let cause = "No connection to api.push.apple.com:443: Connection refused."
+        let status = Self.status {
+            $0.upstreams[0].state = .failing
+            $0.upstreams[0].lastError = AlarmLine(at: 1, cause)
+        }
+        #expect(status.condition == Condition(.down, "Not delivering to apns. \(cause)"))
+    }
+
     @Test func `a gateway without APNs and without a store is not ready`() {
         let status = Self.status {
             $0.upstreams[0].state = .failing
