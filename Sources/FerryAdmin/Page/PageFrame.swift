@@ -39,8 +39,9 @@ package enum PageFrame {
             <body data-level="\(condition.level.rawValue)">
             <a class="skip" href="#figures">To the figures</a>
             <header>
-            <p>\(HTML.escaped(service)) \(HTML.escaped(status.ferry))</p>
-            <h1 role="status" \(PagePiece.bound("condition.sentence|s", condition.sentence))</h1>
+            <p>\(HTML.escaped(service)) \(HTML.escaped(status.ferry)) · \
+            <b id="level" role="status">\(condition.level.title)</b></p>
+            <h1 \(PagePiece.bound("condition.sentence|s", condition.sentence))</h1>
             <p><span id="live">As of</span> \(PagePiece.clock("now", status.now))</p>
             </header>
             <main>

@@ -23,12 +23,18 @@ enum PageScript {
             .concat(s.alarms.length ? s.alarms[s.alarms.length - 1].at : []).join('/');
           const line = (steps, key, top) => steps.map((p, i) =>
             (720 - (steps.length - i) * 2) + ',' + (150 - (top ? p[key] / top : 0) * 140).toFixed(1)).join(' ');
+          const [live, level] = ['live', 'level'].map(id => document.getElementById(id));
+          const name = (key, word) => {
+            document.body.dataset.level = key;
+            document.title = document.title.replace(/^[^:]*/, word);
+            // A screen reader speaks when this text changes.
+            if (level && level.textContent !== word) level.textContent = word;
+          };
           let first = null, heard = performance.now();
           const show = s => {
             if (first !== null && first !== shape(s)) { location.reload(); return; }
             first = shape(s);
-            document.body.dataset.level = s.condition.level;
-            document.title = document.title.replace(/^[^:]*/, { well: 'Well', trouble: 'Trouble', down: 'Down' }[s.condition.level]);
+            name(s.condition.level, { well: 'Well', trouble: 'Trouble', down: 'Down' }[s.condition.level]);
             for (const e of document.querySelectorAll('[data-b]')) {
               const [path, f] = e.dataset.b.split('|');
               const text = (form[f] || form.s)(at(s, path), s);
@@ -42,7 +48,6 @@ enum PageScript {
             const scale = document.getElementById('scale');
             if (scale) scale.textContent = form.r(top / 10);
           };
-          const live = document.getElementById('live');
           const ask = async () => {
             try {
               const answer = await fetch('/status', { cache: 'no-store', signal: AbortSignal.timeout(5000) });
@@ -52,8 +57,12 @@ enum PageScript {
               if (live) live.textContent = 'Live';
             } catch (e) {
               const silence = Math.round((performance.now() - heard) / 1000);
-              if (live) live.textContent = 'No answer for ' + silence + ' s: the figures below are old';
-              if (silence > 2) document.body.dataset.level = 'down';
+              if (silence > 2) {
+                name('down', 'No answer');
+                const sentence = document.querySelector('h1');
+                if (sentence) sentence.textContent = 'No answer for ' + silence + ' s: the figures below are old.';
+                if (live) live.textContent = 'As of';
+              }
             }
             setTimeout(ask, 1000);
           };
