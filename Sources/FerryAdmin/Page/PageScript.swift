@@ -14,7 +14,10 @@ enum PageScript {
               : v < 120 ? Math.floor(v) + ' s' : v < 7200 ? Math.floor(v / 60) + ' min' : v < 172800 ? Math.floor(v / 3600) + ' h' : Math.floor(v / 86400) + ' d',
             a: (v, s) => v == null ? 'never' : s.now - v < 2 ? 'now' : form.t(s.now - v) + ' ago',
             d: (v, s) => { const d = Math.floor((v - s.now) / 86400); return d < 0 ? 'ended' : d === 1 ? '1 day' : group(d) + ' days'; },
-            l: v => new Date(v * 1000).toLocaleTimeString()
+            l: (v, s) => {
+              const [date, today] = [v, s.now].map(seconds => new Date(seconds * 1000));
+              return date.toDateString() === today.toDateString() ? date.toLocaleTimeString() : date.toLocaleString();
+            }
           };
           const at = (s, path) => path.split('.').reduce((v, k) => v == null ? v : v[decodeURIComponent(k)], s);
           const shape = s => Object.keys(s).sort()
