@@ -113,8 +113,9 @@ package enum PagePiece {
         }
         return """
             <section aria-labelledby="hour"><h2 id="hour">The last hour</h2>
-            <svg viewBox="0 0 720 160" role="img" aria-label="\(noun) \(words.read), \(words.accepted) and \(words.rejected) \
-            in the last hour, in steps of ten seconds">\(line("read") { $0.read })\(line("accepted") { $0.accepted })\
+            <svg viewBox="0 0 720 160" preserveAspectRatio="none" role="img" \
+            aria-label="\(noun) \(words.read), \(words.accepted) and \(words.rejected) in the last hour, \
+            in steps of ten seconds">\(line("read") { $0.read })\(line("accepted") { $0.accepted })\
             \(line("rejected") { $0.rejected })</svg>
             <p class="key quiet"><span><i class="r"></i>\(words.read)</span><span><i class="a"></i>\(words.accepted)</span>\
             <span><i class="x"></i>\(words.rejected)</span><span>highest: <b id="scale">\(FigureText.rate(Double(top) / 10))</b> \
