@@ -1,4 +1,5 @@
-/// The style of the page: light and dark, from a phone's width on. Each text has a contrast of at least 4.5 to 1.
+/// The style of the page: light and dark, from a phone's width on. Each text has a contrast of at least 4.5 to 1;
+/// `.ci/admin` computes it.
 enum PageStyle {
     static let text = """
         :root{--back:#fff;--card:#f6f7f9;--line:#d5d9df;--text:#191c20;--quiet:#565e68;\
