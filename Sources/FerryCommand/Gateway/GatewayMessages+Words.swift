@@ -36,7 +36,7 @@ extension GatewayMessages {
     func closing(_ topic: Topic) -> String {
         let closed = zip(self.clients, self.firstTopics).filter { $0.1 == topic }.map(\.0)
         guard !closed.isEmpty else { return "" }
-        return " New connections of \(closed.listed) are closed while \(closed.count == 1 ? "its" : "their") own wait."
+        return " New connections of \(closed.listed) are refused while \(closed.count == 1 ? "its" : "their") own wait."
     }
 
     func cause(_ upstream: Int, _ topic: String, _ reason: Reason?) -> String {

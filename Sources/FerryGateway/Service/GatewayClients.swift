@@ -95,12 +95,18 @@ package struct GatewayClients: Sendable {
     }
 
     /// The certificates that the handshake asks a client for.
-    var certificates: TLSContext.ClientCertificates {
+    ///
+    /// - Parameter admits: whether an identity is served now. It runs on the event loop, in the middle of the handshake.
+    func certificates(
+        admits: @escaping @Sendable (_ identity: Int) -> Bool = { _ in true }
+    ) -> TLSContext.ClientCertificates {
         guard !self.takesAnyone else { return .requested }
         return .judged(self.trustRoots) { certificate, finding in
-            let isKnown = self.identity(of: certificate, finding == nil) != nil
-            if !isKnown { self.refused.note(certificate, self.names(certificate.userID) ? finding : nil) }
-            return isKnown
+            guard let identity = self.identity(of: certificate, finding == nil) else {
+                self.refused.note(certificate, self.names(certificate.userID) ? finding : nil)
+                return .refused
+            }
+            return admits(identity) ? .accepted : .notNow
         }
     }
 

@@ -37,6 +37,8 @@ final class GatewayDriver: @unchecked Sendable {
     /// The number of connections whose TLS handshake has not ended. The end waits for them, too: their clients were not
     /// refused.
     private var handshakes = 0
+    /// The client that the last judged handshake did not admit.
+    private var postponed: Int?
     private var onClientsGone: (() -> Void)?
     private var onSettled: (segment: UInt64?, body: () -> Void)?
     private var onWritten: (() -> Void)?
@@ -166,6 +168,21 @@ final class GatewayDriver: @unchecked Sendable {
             self.refused(address, .waiting, "Notifications of \(self.names[identity]) wait, as the alarm says.")
         }
         return isOpen
+    }
+
+    /// Whether the handshake of a known client goes on.
+    ///
+    /// A client that is refused after its handshake may have written notifications, and would take them for sent.
+    func admits(_ identity: Int) -> Bool {
+        let isOpen = self.machine.isOpen(identity: identity, now: .now)
+        self.postponed = isOpen ? nil : identity
+        return isOpen
+    }
+
+    /// Removes and returns the client that the last judged handshake did not admit.
+    func takePostponed() -> Int? {
+        defer { self.postponed = nil }
+        return self.postponed
     }
 
     // MARK: Claims

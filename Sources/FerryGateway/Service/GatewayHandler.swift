@@ -192,7 +192,9 @@ final class GatewayHandler: ChannelDuplexHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // The sentence is taken for every error. Otherwise a later error would get it.
         let certificate = self.doors.clients(for: self.tls.requestedServerName)?.takeRefused()
+        let postponed = self.driver.takePostponed()
         guard case .handshaking = self.state, let error = error as? TLSError else { return }
+        if let postponed, !self.driver.isOpen(identity: postponed, for: self.address(context)) { return }
         self.driver.failed(self.address(context), self.tls, error, certificate)
     }
 

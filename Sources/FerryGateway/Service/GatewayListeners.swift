@@ -87,7 +87,7 @@ final class GatewayListeners: Sendable {
         do {
             for group in groups {
                 let doors = group.doors.map { doors[$0] }
-                let tls = try Self.context(doors)
+                let tls = try self.context(doors, of: group.address.service)
                 if var opened = present.first(where: { $0.address == group.address }) {
                     opened.places = group.doors
                     next.kept.append((opened, tls, doors))
@@ -146,21 +146,28 @@ final class GatewayListeners: Sendable {
     }
 
     /// The context of the first door, with those of the others by their names.
-    private static func context(_ doors: [Gateway.Door]) throws -> TLSContext {
-        var first = Self.server(doors[0])
+    private func context(_ doors: [Gateway.Door], of service: ListenGroup.Service) throws -> TLSContext {
+        var first = self.server(doors[0], service)
         for door in doors.dropFirst() {
-            let context = try TLSContext(server: Self.server(door))
+            let context = try TLSContext(server: self.server(door, service))
             for name in door.serverNames { first.named[name.lowercased()] = context }
         }
         return try TLSContext(server: first)
     }
 
-    private static func server(_ door: Gateway.Door) -> TLSContext.Server {
-        TLSContext.Server(
+    private func server(_ door: Gateway.Door, _ service: ListenGroup.Service) -> TLSContext.Server {
+        let driver = self.driver
+        let certificates =
+            switch service {
+            case .binary: door.clients.certificates { driver.admits($0) }
+            // The list can be read while notifications wait.
+            case .feedback: door.clients.certificates()
+            }
+        return TLSContext.Server(
             identity: door.identity,
             profile: door.tlsProfile,
             maximum: .tls12,
-            clientCertificates: door.clients.certificates
+            clientCertificates: certificates
         )
     }
 

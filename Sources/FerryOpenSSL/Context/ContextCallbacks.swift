@@ -10,7 +10,7 @@ final class ContextCallbacks: Sendable {
         /// By the certificate alone: OpenSSL does not check the chain.
         case ofCertificate(@Sendable (CertificateSummary) -> Bool)
         /// The client is judged by its certificate, and by OpenSSL's verdict on the chain.
-        case ofCertificateAndChain(@Sendable (CertificateSummary, ChainFinding?) -> Bool)
+        case ofCertificateAndChain(@Sendable (CertificateSummary, ChainFinding?) -> TLSContext.ClientVerdict)
     }
 
     private let acceptsPeer: Acceptance?
@@ -50,19 +50,24 @@ final class ContextCallbacks: Sendable {
     /// Returns the context for a server name; nil for the context of the listener.
     fileprivate func context(for name: String) -> TLSContext? { self.named[name.lowercased()] }
 
-    /// Returns the `X509_V_` result of the peer's verification to keep; nil if the peer is refused.
-    fileprivate func accepts(_ certificate: OpaquePointer, _ store: OpaquePointer) -> Int32? {
-        guard let acceptsPeer, let summary = try? CertificateSummary(certificate) else { return nil }
+    /// Returns whether the peer is accepted, and the `X509_V_` result to keep. The result decides the alert, too.
+    fileprivate func judge(_ certificate: OpaquePointer, _ store: OpaquePointer) -> (isAccepted: Bool, result: Int32) {
+        let refused = (false, X509_V_ERR_APPLICATION_VERIFICATION)
+        guard let acceptsPeer, let summary = try? CertificateSummary(certificate) else { return refused }
         switch acceptsPeer {
         case .ofCertificate(let accepts):
-            return accepts(summary) ? X509_V_OK : nil
+            return accepts(summary) ? (true, X509_V_OK) : refused
         case .ofCertificateAndChain(let accepts):
             let isVerified = X509_verify_cert(store) == 1
             // Its findings are not errors of the handshake around it.
             ErrorQueue.clear()
             let result = X509_STORE_CTX_get_error(store)
             let finding = isVerified ? nil : ChainFinding(result: result, place: X509_STORE_CTX_get_error_depth(store))
-            return accepts(summary, finding) ? result : nil
+            return switch accepts(summary, finding) {
+            case .accepted: (true, result)
+            case .refused: refused
+            case .notNow: (false, X509_V_ERR_UNSPECIFIED)
+            }
         }
     }
 
@@ -90,13 +95,13 @@ private func callbacks(_ pointer: UnsafeMutableRawPointer?) -> ContextCallbacks?
 
 private func verifyPeer(store: OpaquePointer?, context: UnsafeMutableRawPointer?) -> Int32 {
     guard let store, let certificate = X509_STORE_CTX_get0_cert(store),
-        let result = callbacks(context)?.accepts(certificate, store)
+        let verdict = callbacks(context)?.judge(certificate, store)
     else {
         X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION)
         return 0
     }
-    X509_STORE_CTX_set_error(store, result)
-    return 1
+    X509_STORE_CTX_set_error(store, verdict.result)
+    return verdict.isAccepted ? 1 : 0
 }
 
 private func selectProtocol(

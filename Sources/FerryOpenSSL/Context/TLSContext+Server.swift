@@ -57,7 +57,7 @@ extension TLSContext {
         /// A closure decides, as for ``verified(_:)``. It also gets the reason why these authorities do not vouch for
         /// the certificate, including its dates and purpose; nil if they do. Afterwards
         /// ``TLSHandler/isPeerChainVerified`` shows whether they do.
-        case judged(TrustRoots?, @Sendable (CertificateSummary, ChainFinding?) -> Bool)
+        case judged(TrustRoots?, @Sendable (CertificateSummary, ChainFinding?) -> ClientVerdict)
 
         var asksForCertificate: Bool {
             if case .ignored = self { false } else { true }
@@ -93,5 +93,15 @@ extension TLSContext {
                 SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
             }
         }
+    }
+
+    /// The decision about a client that has shown its certificate.
+    package enum ClientVerdict: Sendable {
+        case accepted
+        /// The certificate is not accepted. The alert is `handshake_failure`.
+        case refused
+        /// The certificate is good, and the server cannot serve the client now. The alert is `internal_error`, because
+        /// the client should try again with the same certificate.
+        case notNow
     }
 }

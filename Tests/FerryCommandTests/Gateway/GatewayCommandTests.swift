@@ -306,7 +306,7 @@ import Testing
             let alarm = try second.messages.split(separator: "\n").filter { $0.contains(" alarm: ") }
             #expect(alarm.count == 1)
             #expect(alarm.first?.contains("Notifications wait (3 have no answer)") == true, "\(alarm)")
-            let end = "New connections of shop are closed while its own wait."
+            let end = "New connections of shop are refused while its own wait."
             #expect(alarm.first?.hasSuffix(end) == true, "\(alarm)")
             let client = try await harness.push(4...4, to: again)
             #expect(!client.messages.contains("no gateway"), "\(client.messages)")

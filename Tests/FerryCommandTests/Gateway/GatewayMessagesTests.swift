@@ -90,7 +90,7 @@ import Testing
         )
     }
 
-    @Test func `an alarm says how many have no answer, and which clients are closed`() {
+    @Test func `an alarm says how many have no answer, and which clients are refused`() {
         let lines = Lines()
         var counts = FateCounts()
         counts.waiting = 120
@@ -98,7 +98,7 @@ import Testing
         #expect(
             lines.all == [
                 "ferry: alarm: apns cannot be used with its credentials, so com.example.shop is not delivered. Notifications "
-                    + "wait (120 have no answer), and one a second tries. New connections of shop are closed while its own wait."
+                    + "wait (120 have no answer), and one a second tries. New connections of shop are refused while its own wait."
             ]
         )
     }
