@@ -39,7 +39,6 @@ extension Dispatch {
     /// - Parameter waiting: gets the notifications that must be sent to another route.
     private mutating func switchFlows(_ waiting: inout [JobID]) {
         var known = Dictionary(grouping: self.flows.indices, by: { self.flows[$0].identity })
-        let shut = Set(self.flows.map(\.route).filter { self.routes.isShut($0) })
         for (number, identity) in self.identities.enumerated() {
             if self.active.count == number {
                 self.active.append([])
@@ -70,7 +69,7 @@ extension Dispatch {
             waiting += self.guesses[number].takeAll()
             if !present.contains(self.lastFlows[number]) { self.lastFlows[number] = present.first ?? 0 }
         }
-        self.endAlarms(of: shut)
+        self.endAlarms()
     }
 
     private mutating func move(_ flow: Int, to route: Int, _ waiting: inout [JobID]) {
@@ -105,9 +104,9 @@ extension Dispatch {
     }
 
     /// Ends the alarms of gates that no flow uses any more. Nothing would open them.
-    private mutating func endAlarms(of shut: Set<Int>) {
+    private mutating func endAlarms() {
         let used = Set(self.flows.filter(\.isActive).map(\.route))
-        for route in shut.subtracting(used).sorted() {
+        for route in self.routes.use(used) {
             let upstream = self.routes.upstream(of: route)
             self.verdicts.events.append(.allClear(upstream: upstream, topic: self.routes.topicName(of: route)))
         }

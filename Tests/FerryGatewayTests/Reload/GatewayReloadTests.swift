@@ -163,9 +163,27 @@ import Testing
         #expect(scene.tokens(at: 0).isEmpty)
         try scene.reload(Self.tables(["new key"]))
         #expect(Set(scene.tokens(at: 0)) == [[1], [2]])
-        #expect(scene.events.contains(.allClear(upstream: 0, topic: "com.example.app")))
+        let clear = GatewayEvent.allClear(upstream: 0, topic: "com.example.app")
+        #expect(scene.events.contains(clear))
         scene.answer([1], .accepted(.confirmed))
         scene.answer([2], .accepted(.confirmed))
+        #expect(scene.counts.accepted == 2 && scene.counts.isConserved)
+        // Nobody uses the gate that was shut, so nothing shows it, and no other reload says so again.
+        #expect(scene.machine.figures(now: scene.now).upstreams.flatMap(\.shutTopics) == [])
+        try scene.reload(Self.tables(["new key"]))
+        #expect(scene.events.count { $0 == clear } == 1)
+    }
+
+    @Test func `a refused topic that no client has any more raises no alarm, however late its answer`() throws {
+        let scene = Scene(Self.tables(["key"], [("old", ["com.example.wrong"], 0)]))
+        let connection = scene.connect()
+        scene.push([1], on: connection)
+        scene.push([2], 2, on: connection)
+        scene.answer([1], Self.rejected(.topicDisallowed, 400))
+        try scene.reload(Self.tables(["key"]))
+        scene.answer([2], Self.rejected(.topicDisallowed, 400))
+        #expect(scene.machine.figures(now: scene.now).upstreams.flatMap(\.shutTopics) == [])
+        for token: [UInt8] in [[1], [2]] { scene.answer(token, .accepted(.confirmed)) }
         #expect(scene.counts.accepted == 2 && scene.counts.isConserved)
     }
 

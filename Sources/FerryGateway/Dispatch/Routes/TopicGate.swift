@@ -72,6 +72,9 @@ struct TopicGate: Sendable {
         return true
     }
 
+    /// Forgets what was refused, because no notification comes any more that could open the gate.
+    mutating func leave() { if self.isShut { self.state = .cold(refusals: 0) } }
+
     /// Notes that the topic or the credentials were refused. Returns whether the gate shuts.
     mutating func blocked(now: NIODeadline) -> Bool {
         guard !self.isShut else { return false }
