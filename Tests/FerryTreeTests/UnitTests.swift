@@ -1,0 +1,17 @@
+import Foundation
+import Testing
+
+/// Tests that the operator's guide and the units for systemd name the same files.
+@Suite struct UnitTests {
+    private static let guide = "Docs/begin/operate.md"
+
+    /// The unit asks for a reload over its own path, and does not read the configuration for it.
+    @Test func `the guide's configuration has the admin socket that the gateway's unit asks`() throws {
+        let unit = try Tree.text("Compat/systemd/ferry-gateway.service")
+        let asked = unit.parts(from: "\nExecReload=", to: "\n").flatMap { $0.parts(from: " --socket ", to: " ") }
+        let named = try Tree.text(Self.guide).parts(from: "\"admin\": {\"socket\": \"", to: "\"")
+        // systemd writes '%t' for the directory /run.
+        #expect(asked.map { $0.replacingOccurrences(of: "%t/", with: "/run/") } == named)
+        #expect(named.count == 1)
+    }
+}
