@@ -53,7 +53,8 @@ enum PageScript {
           };
           const ask = async () => {
             try {
-              const answer = await fetch('/status', { cache: 'no-store', signal: AbortSignal.timeout(5000) });
+              // The address of the page may hold credentials, and fetch refuses a URL with them. The origin has none.
+              const answer = await fetch(location.origin + '/status', { cache: 'no-store', signal: AbortSignal.timeout(5000) });
               if (!answer.ok) throw new Error(answer.status);
               show(await answer.json());
               heard = performance.now();

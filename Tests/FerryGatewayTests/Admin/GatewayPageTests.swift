@@ -47,6 +47,14 @@ import Testing
         #expect(html.contains("&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;"))
     }
 
+    @Test func `the script asks the origin, because the page's own address may hold the token`() throws {
+        let (html, answer) = Self.page("shop")
+        // fetch refuses a URL with credentials, and a path alone would take those of the page.
+        #expect(html.ranges(of: "fetch(").count == 1 && html.contains("fetch(location.origin + '/status',"))
+        let policy = try #require(answer.headers.first { $0.name == "Content-Security-Policy" }?.value)
+        #expect(policy.contains("connect-src 'self'"))
+    }
+
     @Test func `the policy allows the page's own style and script by their digests, and nothing else`() throws {
         let (html, answer) = Self.page("shop")
         let policy = try #require(answer.headers.first { $0.name == "Content-Security-Policy" }?.value)
