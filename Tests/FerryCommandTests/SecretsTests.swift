@@ -163,7 +163,7 @@ import Testing
                         warnings.contains {
                             $0.hasPrefix("ferry: warning: \(file) holds a ")
                                 && $0.contains(", and other users may read or change it (mode 6")
-                                && $0.hasSuffix("); chmod 600 \(file)")
+                                && $0.hasSuffix("); chmod \(file == token ? "g-w,o=" : "o=") \(file)")
                         }
                     )
                 }

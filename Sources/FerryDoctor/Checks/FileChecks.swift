@@ -45,7 +45,7 @@ enum FileChecks {
             .file,
             .permissionsOpen,
             "\(FilePermissions.sentence(name, holds: secret, mode)).",
-            cure: FilePermissions.cure(name)
+            cure: FilePermissions.cure(name, mode)
         )
     }
 

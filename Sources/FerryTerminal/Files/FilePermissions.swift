@@ -21,5 +21,12 @@ package enum FilePermissions {
         "\(name) holds \(secret), and other users may read or change it (mode \(String(mode, radix: 8)))"
     }
 
-    package static func cure(_ name: String) -> String { "chmod 600 \(name)" }
+    /// Takes away only the forbidden bits: a service that gets the file by its group still reads it after that.
+    ///
+    /// - Parameter mode: an answer of ``open(_:)``.
+    package static func cure(_ name: String, _ mode: Int) -> String {
+        let group = mode & self.openBits & 0o070 == 0 ? nil : "g-w"
+        let others = mode & self.openBits & 0o007 == 0 ? nil : "o="
+        return "chmod \([group, others].compactMap(\.self).joined(separator: ",")) \(name)"
+    }
 }

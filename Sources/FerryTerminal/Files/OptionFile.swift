@@ -65,7 +65,7 @@ package struct OptionFile: Hashable, Sendable {
         say(
             .warning(
                 ServerLogEvent.fileOpen,
-                "\(sentence); \(FilePermissions.cure(self.name))",
+                "\(sentence); \(FilePermissions.cure(self.name, mode))",
                 [.file: .text(self.name)]
             )
         )

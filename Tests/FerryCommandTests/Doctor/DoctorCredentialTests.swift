@@ -147,12 +147,18 @@ import Testing
             let open = try await harness.doctor(options)
             #expect(open.status == 0)
             #expect(open.problems.map(\.problem) == ["permissionsOpen"])
-            #expect(open.problems.first?.cure == "chmod 600 \(options[3])")
+            #expect(open.problems.first?.cure == "chmod o= \(options[3])")
             let passphrase = try harness.directory.write("passphrase.txt", "secret\n")
             try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: options[3])
             try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: passphrase)
             let told = try await harness.doctor(options + ["--passphrase-file", passphrase])
-            #expect(told.problems.map(\.cure) == ["chmod 600 \(passphrase)"])
+            #expect(told.problems.map(\.cure) == ["chmod o= \(passphrase)"])
+            // The group may read the file. So only what is too much is taken away.
+            for (mode, cure) in [(0o660, "g-w"), (0o666, "g-w,o="), (0o642, "o=")] {
+                try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: passphrase)
+                let told = try await harness.doctor(options + ["--passphrase-file", passphrase])
+                #expect(told.problems.map(\.cure) == ["chmod \(cure) \(passphrase)"])
+            }
         }
     }
 

@@ -259,7 +259,7 @@ import Testing
             _ = try harness.directory.write("server-key.pem", harness.directory.read("server-key.pem"), mode: 0o640)
             let warning =
                 "ferry: warning: \(harness.directory.path("key.p8")) holds a private key, and other users may read or change "
-                + "it (mode 644); chmod 600 \(harness.directory.path("key.p8"))\n"
+                + "it (mode 644); chmod o= \(harness.directory.path("key.p8"))\n"
             let output = try await harness.check()
             #expect(output.status == 0)
             #expect(output.messages == warning)
