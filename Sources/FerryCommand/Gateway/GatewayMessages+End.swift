@@ -79,10 +79,12 @@ extension GatewayMessages {
         }
         for (loss, count) in self.losses.withLock({ $0.sorted { $0.key < $1.key } }) {
             let place = self.list.map { ", each in \($0)" } ?? ""
+            let letters = count == 1 ? "a letter" : "letters"
+            let end = self.isStored ? "given up\(place), and kept as \(letters)" : "lost\(place)"
             self.tell(
                 .lostInAll,
                 .warning,
-                "\(count) of \(self.client(loss.client)) lost\(place): \(self.words(loss.reason))",
+                "\(count) of \(self.client(loss.client)) \(end): \(self.words(loss.reason))",
                 self.listMembers([
                     .client: .text(self.client(loss.client)), .reason: .text(Self.name(loss.reason)),
                     .count: .number(count),

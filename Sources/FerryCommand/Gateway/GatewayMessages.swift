@@ -60,7 +60,7 @@ final class GatewayMessages: Sendable {
     var isLegacy: Bool { self.names.withLock { $0.isLegacy } }
     /// The file with each rejection, if there is one.
     let list: String?
-    /// Whether a store keeps what the list does not have.
+    /// Whether a store keeps what the list does not have, and each dead letter.
     let isStored: Bool
     private let write: @Sendable (LogMessage) -> Void
     /// The number of dead letters of each cause.
@@ -147,10 +147,11 @@ final class GatewayMessages: Sendable {
                 return losses[loss] == 1
             }
             guard isFirst else { return }
+            let end = self.isStored ? "given up, and kept as a letter" : "lost"
             self.tell(
                 .lost,
                 .warning,
-                "a notification of \(self.client(refusal.identity)) is lost: \(self.words(refusal.reason))",
+                "a notification of \(self.client(refusal.identity)) is \(end): \(self.words(refusal.reason))",
                 [.client: .text(self.client(refusal.identity)), .reason: .text(Self.name(refusal.reason))]
             )
         case .uncertain(let item, let again):

@@ -188,6 +188,35 @@ import Testing
         #expect((lines.all.first?.count ?? 0) < 200)
     }
 
+    @Test func `a dead letter is lost without a store, and with one it is a letter`() {
+        let lines = Lines()
+        for (isStored, count) in [(false, 2), (true, 2), (true, 1)] {
+            let messages = Self.messages(lines, isStored: isStored)
+            for _ in 0..<count {
+                let refusal = GatewayEvent.Refusal(
+                    identity: 0,
+                    token: [1],
+                    reason: .badCollapseID,
+                    status: nil,
+                    apnsID: nil
+                )
+                messages.say(.deadLetter(refusal), FateCounts())
+            }
+            messages.sayEnd(FateCounts(), kept: 0)
+        }
+        let said = lines.all.filter { $0.contains("BadCollapseId") }.map { $0.prefix { $0 != "." } }
+        #expect(
+            said == [
+                "ferry: a notification of shop is lost: BadCollapseId",
+                "ferry: 2 of shop lost, each in list: BadCollapseId",
+                "ferry: a notification of shop is given up, and kept as a letter: BadCollapseId",
+                "ferry: 2 of shop given up, each in list, and kept as letters: BadCollapseId",
+                "ferry: a notification of shop is given up, and kept as a letter: BadCollapseId",
+                "ferry: 1 of shop given up, each in list, and kept as a letter: BadCollapseId",
+            ]
+        )
+    }
+
     @Test func `a list that cannot be written is an alarm, which says where its lines wait, and when it is over`() {
         let lines = Lines()
         var counts = FateCounts()
