@@ -53,7 +53,8 @@ package final class HighWaterMark {
             guard mark <= last else {
                 throw Fault(
                     "The store \(store) has lost its last commits: it ends with \(last), and \(mark) was acknowledged. The "
-                        + "disk may be damaged. To go on with what is left, remove \(self.path)."
+                        + "disk may be damaged. If this file is a copy, put its own mark beside it. To go on with what is "
+                        + "left, remove \(self.path)."
                 )
             }
         case let count where count < 0:

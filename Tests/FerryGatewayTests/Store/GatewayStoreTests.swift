@@ -229,6 +229,7 @@ import Foundation
             let third = shelf.store()
             let error = await #expect(throws: StoreError.self) { try await third.open() }
             #expect(error?.description.contains("has lost its last commits") == true)
+            #expect(error?.description.contains("If this file is a copy, put its own mark beside it.") == true)
             await third.close()
             try FileManager.default.removeItem(atPath: "\(shelf.path)-mark")
             let fourth = shelf.store()
