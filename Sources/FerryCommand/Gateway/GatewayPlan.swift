@@ -92,9 +92,10 @@ struct GatewayPlan {
                         "'mode' \"spool\" needs 'store': without one, a kill would lose what the client counts as sent"
                     )
                 }
-                table.add(identity, client.topics, own: upstream)
                 let hasAuthorities = file.listen.contains { $0.clientCA != nil }
                 let sign = try Self.sign(of: client, hasAuthorities: hasAuthorities, path)
+                identity.sign = sign
+                table.add(identity, client.topics, own: upstream)
                 if case .fingerprints(let new) = sign {
                     for (index, other) in signs.enumerated() {
                         guard case .fingerprints(let known) = other, !known.isDisjoint(with: new) else { continue }

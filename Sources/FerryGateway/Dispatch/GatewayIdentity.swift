@@ -19,6 +19,8 @@ package struct GatewayIdentity: Sendable {
     package var resends: Bool?
     /// Whether a notification that may have arrived is sent once more.
     package var repeatsUnknown = true
+    /// The sign by which the doors recognize the client. Here it only shows a reload whether the sign changed.
+    package var sign: GatewayClients.Sign?
 
     package init(name: String, routes: [Int]) {
         self.name = name

@@ -188,7 +188,7 @@ extension GatewayIdentity: NumberedRow {
     /// Whether the configuration says the same of both. A topic with another key of its upstream is the same.
     fileprivate func isSame(as other: GatewayIdentity, _ routes: [Route]) -> Bool {
         self.mode == other.mode && self.resends == other.resends && self.repeatsUnknown == other.repeatsUnknown
-            && self.routes.count == other.routes.count
+            && self.sign == other.sign && self.routes.count == other.routes.count
             && zip(self.routes, other.routes).allSatisfy {
                 routes[$0].topic == routes[$1].topic && routes[$0].upstream == routes[$1].upstream
             }

@@ -4,7 +4,7 @@ package import FerryOpenSSL
 /// The clients of a listener, and the signs by which each is recognized.
 package struct GatewayClients: Sendable {
     /// The sign by which a client is recognized.
-    package enum Sign: Sendable {
+    package enum Sign: Hashable, Sendable {
         /// The SHA-256 fingerprint of the client's certificate. The chain and the dates do not matter, because Apple's
         /// certificates last a year, and nobody can renew them for a gateway.
         case fingerprints(Set<[UInt8]>)
@@ -19,7 +19,7 @@ package struct GatewayClients: Sendable {
     private let signs: [(sign: Sign, identity: Int)]
     private let trustRoots: TrustRoots?
     /// The fingerprints of the authorities' certificates.
-    private let authorities: Set<[UInt8]>
+    let authorities: Set<[UInt8]>
     private let refused = RefusedCertificate()
 
     /// - Parameters:

@@ -17,12 +17,30 @@ package struct ListenFault: Error {
 ///                        └──────────── a failure ──────────▶ abandon
 /// ```
 final class GatewayListeners: Sendable {
+    /// What clients meet at a door, apart from its address and its list of clients.
+    struct Face: Hashable, Sendable {
+        /// The fingerprints of the certificates that the door shows.
+        private let certificates: [[UInt8]]
+        /// The fingerprints of the authorities that the door trusts.
+        private let authorities: Set<[UInt8]>
+        private let profile: TLSProfile
+        private let serverNames: Set<String>
+
+        init(_ door: Gateway.Door) {
+            self.certificates = door.identity.certificates.map(\.fingerprint)
+            self.authorities = door.clients.authorities
+            self.profile = door.tlsProfile
+            self.serverNames = Set(door.serverNames.map { $0.lowercased() })
+        }
+    }
+
     struct Opened: Sendable {
         let address: ListenGroup.Address
         let listener: Listener
         let doors: OpenDoors
         /// The places of its doors in the configuration.
         var places: [Int]
+        var faces: [Face]
 
         /// Host and port for people.
         var name: String {
@@ -34,15 +52,17 @@ final class GatewayListeners: Sendable {
     /// A switch that can no longer fail.
     struct Switch: Sendable {
         fileprivate var kept: [(opened: Opened, tls: TLSContext, doors: [Gateway.Door])] = []
+        fileprivate var changed: [Opened] = []
         fileprivate var added: [(opened: Opened, doors: [Gateway.Door])] = []
         fileprivate var left: [Opened] = []
         fileprivate var limits: [ListenGroup.Service: Int] = [:]
 
-        /// The addresses that come and go.
+        /// The addresses that come and go, and those where clients meet something else.
         var names: GatewayChange.Names {
             var names = GatewayChange.Names()
             names.added = self.added.map { $0.opened.name }
             names.removed = self.left.map(\.name)
+            names.changed = self.changed.map(\.name)
             return names
         }
     }
@@ -89,11 +109,14 @@ final class GatewayListeners: Sendable {
                 let doors = group.doors.map { doors[$0] }
                 let tls = try self.context(doors, of: group.address.service)
                 if var opened = present.first(where: { $0.address == group.address }) {
+                    let faces = doors.map { Face($0) }
                     opened.places = group.doors
+                    if opened.faces != faces { next.changed.append(opened) }
+                    opened.faces = faces
                     next.kept.append((opened, tls, doors))
                 } else {
                     let limit = next.limits[group.address.service] ?? 1
-                    let opened = try await self.bind(group, doors[0], tls, limit: limit, succession)
+                    let opened = try await self.bind(group, doors, tls, limit: limit, succession)
                     next.added.append((opened, doors))
                 }
             }
@@ -173,11 +196,12 @@ final class GatewayListeners: Sendable {
 
     private func bind(
         _ group: ListenGroup,
-        _ door: Gateway.Door,
+        _ all: [Gateway.Door],
         _ tls: TLSContext,
         limit: Int,
         _ succession: Succession?
     ) async throws -> Opened {
+        let (door, faces) = (all[0], all.map { Face($0) })
         let (driver, eventLoop, doors) = (self.driver, self.driver.eventLoop, OpenDoors())
         let strangers = Strangers(on: eventLoop)
         var listening = Listener.Configuration()
@@ -204,7 +228,7 @@ final class GatewayListeners: Sendable {
                     : GatewayHandler(driver: driver, doors: doors, strangers: strangers, tls: tls)
             }
         }
-        return Opened(address: group.address, listener: listener, doors: doors, places: group.doors)
+        return Opened(address: group.address, listener: listener, doors: doors, places: group.doors, faces: faces)
     }
 
     /// Binds an address as soon as no other process has it.

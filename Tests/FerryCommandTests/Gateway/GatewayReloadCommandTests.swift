@@ -1,4 +1,5 @@
 import Ferry
+import FerryOpenSSL
 import FerryProxyTestSupport
 import FerryTesting
 import Foundation
@@ -132,6 +133,36 @@ import Testing
                 #expect(try await eventually { apns.counts.accepted == 6 })
                 #expect(!proxy.requests.isEmpty)
             }
+            gateway.terminate()
+            #expect(try await gateway.output().status == 0)
+        }
+    }
+
+    @Test func `a rotation names the listener and the client whose certificates are other ones`() async throws {
+        try await self.with { harness, apns in
+            let listen = #"{"port": 0, "cert": "server.pem", "key": "server-key.pem", "clientCA": "clients.pem"}"#
+            let changes = Self.admin.merging(["listen": listen]) { $1 }
+            let authority = try ThrowAwayCA()
+            _ = try harness.directory.write("clients.pem", authority.certificatePEM)
+            let (gateway, port) = try await harness.start(port: apns.port, changes)
+            let listener = "127.0.0.1:\(port)"
+
+            let same = try await self.reload(harness)
+            #expect(same.result.contains("It names the same clients and upstreams."), "\(same)")
+
+            let server = try authority.server()
+            _ = try harness.directory.write("server.pem", server.certificateChainPEM)
+            _ = try harness.directory.write("server-key.pem", server.privateKeyPEM())
+            _ = try harness.directory.write("client.pem", authority.client().certificateChainPEM)
+            let rotated = try await self.reload(harness)
+            let sentence = "clients changed: shop; listeners changed: \(listener)."
+            #expect(rotated.status == 0 && rotated.result.contains(sentence), "\(rotated)")
+            #expect(rotated.result.contains(#""changed":["shop"]"#), "\(rotated)")
+            #expect(rotated.result.contains(#""changed":["\#(listener)"]"#), "\(rotated)")
+
+            _ = try harness.directory.write("clients.pem", ThrowAwayCA().certificatePEM)
+            let trusted = try await self.reload(harness)
+            #expect(trusted.result.contains("read again: listeners changed: \(listener)."), "\(trusted)")
             gateway.terminate()
             #expect(try await gateway.output().status == 0)
         }

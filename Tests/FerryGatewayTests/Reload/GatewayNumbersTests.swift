@@ -34,6 +34,19 @@ import Testing
         #expect(adoption.tables.routes.count == 2)
     }
 
+    @Test(arguments: [.fingerprints([[2]]), .userID("shop"), .anyone] as [GatewayClients.Sign])
+    func `a client that is known by another sign has changed, and keeps its number`(sign: GatewayClients.Sign) throws {
+        var tables = Self.tables([("apns", "a")], [Self.shop, Self.news])
+        tables.identities[1].sign = .fingerprints([[1]])
+        let numbers = GatewayNumbers(tables)
+        #expect(try numbers.numbered(tables).change.isEmpty)
+        tables.identities[1].sign = sign
+        let adoption = try numbers.numbered(tables)
+        #expect(adoption.change.clients.changed == ["news"])
+        #expect(adoption.change.upstreams.isEmpty && adoption.change.replaced.isEmpty)
+        #expect(adoption.clients == [0, 1])
+    }
+
     @Test func `another order of clients changes nothing`() throws {
         let numbers = GatewayNumbers(Self.tables([("apns", "a")], [Self.shop, Self.news]))
         let adoption = try numbers.numbered(Self.tables([("apns", "a")], [Self.news, Self.shop]))
