@@ -1,6 +1,16 @@
+internal import ArgumentParser
 internal import FerryOptions
 internal import FerryPlatform
 internal import FerryTerminal
+
+/// The option `--config` in the help of a command below `ferry gateway`.
+///
+/// Help shows no options of a parent command. The parent takes the value before this one can: ask
+/// ``GatewayCommand/config``.
+struct ShownConfigOption: ParsableArguments {
+    @Option(help: ArgumentHelp("The gateway's configuration, which leads to its admin socket.", valueName: "file"))
+    var config: String?
+}
 
 extension GatewayCommand {
     /// The admin socket that the configuration leads to.

@@ -32,6 +32,8 @@ struct GatewayLettersCommand: AsyncParsableCommand {
 
 /// The options that name the admin socket of a gateway.
 struct AdminSocketOptions: ParsableArguments {
+    @OptionGroup var shown: ShownConfigOption
+
     @Option(help: ArgumentHelp("The socket of the admin service.", valueName: "path"))
     var socket: String?
 

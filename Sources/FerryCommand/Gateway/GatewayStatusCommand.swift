@@ -6,6 +6,7 @@ struct GatewayStatusCommand: AsyncParsableCommand {
     static let configuration = AdministeredServer.gateway.statusCommand
 
     @ParentCommand var gateway: GatewayCommand
+    @OptionGroup var shown: ShownConfigOption
     @OptionGroup var place: AdminPlaceOptions
 
     @Flag(help: "Print the status as one JSON object.")

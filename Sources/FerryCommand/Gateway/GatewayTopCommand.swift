@@ -6,6 +6,7 @@ struct GatewayTopCommand: AsyncParsableCommand {
     static let configuration = AdministeredServer.gateway.topCommand
 
     @ParentCommand var gateway: GatewayCommand
+    @OptionGroup var shown: ShownConfigOption
     @OptionGroup var place: AdminPlaceOptions
 
     func run() async throws {

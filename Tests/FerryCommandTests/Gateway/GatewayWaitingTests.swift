@@ -71,6 +71,24 @@ import Testing
         }
     }
 
+    @Test func `the help of each command below 'gateway' shows --config, and the gateway takes its value`() throws {
+        let id = "00000000-0000-8001-8000-010000000001"
+        let commands: [(words: [String], argument: String?)] = [
+            (["status"], nil), (["top"], nil), (["waiting", "list"], nil), (["letters", "list"], nil),
+            (["letters", "show"], id), (["letters", "retry"], id), (["letters", "drop"], id), (["backup"], "copy.db"),
+            (["reload"], nil),
+        ]
+        for (words, argument) in commands {
+            let arguments = words + [argument, "--config", "gateway.json"].compactMap(\.self)
+            let command = try GatewayCommand.parseAsRoot(arguments)
+            let help = GatewayCommand.helpMessage(for: type(of: command), columns: 400)
+            #expect(help.contains("USAGE: gateway \(words.joined(separator: " "))"), "\(help)")
+            #expect(help.contains(" [--config <file>] "), "\(help)")
+            let parent = Mirror(reflecting: command).children.first { $0.label == "_gateway" }?.value
+            #expect((parent as? ParentCommand<GatewayCommand>)?.wrappedValue.config == "gateway.json")
+        }
+    }
+
     @Test func `the sums of all pages come first, and then the notifications up to the limit`() async throws {
         let (lines, asked) = try await Self.lines(["--client", "shop"], limit: 3) { request in
             switch (request.path, request.parameter("after")) {
