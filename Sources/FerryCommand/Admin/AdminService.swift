@@ -1,5 +1,6 @@
 internal import FerryAdmin
 internal import FerryCore
+internal import FerryServer
 internal import FerryTerminal
 
 /// The admin service of a server of this process.
@@ -67,13 +68,20 @@ struct AdminService {
         do {
             return try await self.server.prepare(plan.port)
         } catch {
-            throw Self.failure(nil, plan.port, Sentence.of(error))
+            // An address such as 0.0.0.0 covers the others.
+            let isOwn = Listener.isTaken(error) && plan.port?.number == self.port
+            throw Self.failure(nil, plan.port, Sentence.of(error) + (isOwn ? Self.ownPort : ""))
         }
     }
 
     func commit(_ port: AdminServer.PortSwitch) async { await self.server.commit(port) }
 
     func abandon(_ port: AdminServer.PortSwitch) async { await self.server.abandon(port) }
+
+    /// The end of the sentence about an address that a reload cannot bind, if this process has its port.
+    static let ownPort =
+        ". This process has the port itself, and a reload cannot change the address of a port in use: restart the process "
+        + "for this change"
 
     private static func failure(_ path: String?, _ port: AdminServer.Port?, _ reason: String) -> CommandFailure {
         // What was given as the path may be a secret.

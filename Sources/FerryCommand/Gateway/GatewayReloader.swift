@@ -4,6 +4,7 @@ internal import FerryForwarding
 internal import FerryGateway
 internal import FerryOpenSSL
 internal import FerryPlatform
+internal import FerryServer
 internal import FerryTerminal
 
 /// Reads the configuration of a running gateway again, one reload at a time.
@@ -98,7 +99,7 @@ actor GatewayReloader {
             self.notes.refusedReload(nil)
             MessageWriter.shared.write(LogMessage(GatewayLogEvent.reloaded, .notice, answer.sentence))
         } catch {
-            answer = self.refuse(Self.sentence(of: error))
+            answer = self.refuse(self.sentence(of: error))
         }
         if !self.isEnding { await self.service.reloaded(GatewayCommand.statusLine(of: self.gateway)) }
         return answer
@@ -119,14 +120,21 @@ actor GatewayReloader {
 
     private static let ending = "The gateway ends."
 
-    private static func sentence(of error: any Error) -> String {
+    private func sentence(of error: any Error) -> String {
         switch error {
         case let failure as CommandFailure: failure.message
         case let fault as ReloadFault: fault.description
         case let fault as ListenFault:
             "\(Endpoint.text(fault.host, fault.port)) cannot be listened on: \(Sentence.of(fault.cause))"
+                + (self.isOwn(fault) ? AdminService.ownPort : "")
         default: Sentence.of(error)
         }
+    }
+
+    /// Whether this gateway has the port that cannot be bound, at another address.
+    private func isOwn(_ fault: ListenFault) -> Bool {
+        Listener.isTaken(fault.cause)
+            && self.gateway.doorPorts.contains { $0.binary == fault.port || $0.feedback == fault.port }
     }
 
     // MARK: The change

@@ -168,6 +168,33 @@ import Testing
         }
     }
 
+    @Test(arguments: ["admin", "listen"])
+    func `another host for a port of the gateway itself needs a restart`(member: String) async throws {
+        try await self.with { harness, apns in
+            func changes(_ host: String, admin: Int = 0, listen: Int = 0) -> [String: String?] {
+                let hosts = ["admin", "listen"].map { $0 == member ? host : "127.0.0.1" }
+                return [
+                    "admin": #"{"socket": "admin", "host": "\#(hosts[0])", "port": \#(admin)}"#,
+                    "listen": """
+                    {"host": "\(hosts[1])", "port": \(listen), "cert": "server.pem", "key": "server-key.pem"}
+                    """,
+                ]
+            }
+            let (gateway, port) = try await harness.start(port: apns.port, changes("127.0.0.1"))
+            let ports = try JSONSerialization.jsonObject(with: Data(gateway.result.utf8)) as? [String: Int]
+            let admin = try #require(ports?["admin"])
+            let own = member == "admin" ? changes("0.0.0.0", admin: admin) : changes("0.0.0.0", listen: port)
+            _ = try harness.configuration(port: apns.port, own)
+            let refused = try await self.reload(harness)
+            #expect(refused.status == 2, "\(refused)")
+            let words = "This process has the port itself, and a reload cannot change the address of a port in use"
+            #expect(refused.result.contains(words), "\(refused)")
+            #expect(try await harness.push(1...3, to: port).status == 0)
+            gateway.terminate()
+            #expect(try await gateway.output().status == 0)
+        }
+    }
+
     @Test func `nobody answers, exit status 3`() async throws {
         try await GatewayHarness.run { harness in
             let status = try await self.reload(harness).status
