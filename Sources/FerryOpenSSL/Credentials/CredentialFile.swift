@@ -13,6 +13,10 @@ package func credentialBytes(atPath path: String, option: String? = nil) throws(
     let files = FileManager.default
     var isDirectory = false
     guard files.fileExists(atPath: path, isDirectory: &isDirectory) else {
+        guard !isOutOfReach(path) else {
+            let predicate = "cannot be reached: this user may not enter a directory above it"
+            throw TLSError(.fileUnreadable, FileName(path).sentence(predicate, option: option))
+        }
         throw TLSError(.fileNotFound, FileName(path).sentence("does not exist", option: option))
     }
     guard !isDirectory, let bytes = try? FileStart.read(path, limit: credentialSizeLimit) else {
@@ -24,6 +28,12 @@ package func credentialBytes(atPath path: String, option: String? = nil) throws(
         throw TLSError(.fileUnreadable, FileName(path).sentence(predicate, option: option))
     }
     return bytes
+}
+
+/// Whether the user may not enter a directory of the path, so that nothing shows whether the file exists.
+private func isOutOfReach(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) != 0 && errno == EACCES
 }
 
 /// Returns the name of a file for errors.

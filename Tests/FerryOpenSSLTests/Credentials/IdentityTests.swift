@@ -86,6 +86,18 @@ struct IdentityTests {
         }
     }
 
+    @Test(.enabled(if: geteuid() != 0, "root may enter every directory"))
+    func `a file below a directory that the user may not enter is not called missing`() throws {
+        let closed = directory.url.appending(path: "closed")
+        let files = FileManager.default
+        try files.createDirectory(at: closed, withIntermediateDirectories: false, attributes: [.posixPermissions: 0])
+        defer { try? files.setAttributes([.posixPermissions: 0o700], ofItemAtPath: closed.path) }
+        let path = closed.appending(path: "key.pem").path
+        let error = #expect(throws: TLSError.self) { try TLSIdentity(certificatePath: path) }
+        #expect(error?.code == .fileUnreadable)
+        #expect(error?.description.contains("\(path) cannot be reached: this user may not enter") == true)
+    }
+
     @Test func `each missing or damaged part has its own code, and the file is named`() throws {
         let key = try identity.privateKeyPEM()
         let chain = identity.certificateChainPEM
