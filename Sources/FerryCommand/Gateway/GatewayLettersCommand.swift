@@ -61,18 +61,9 @@ struct LetterFilterOptions: ParsableArguments {
     var isEmpty: Bool { self.client == nil && self.reason == nil && self.olderThan == nil }
 
     /// The query of `GET /letters`.
-    ///
-    /// - Parameter now: the time of the command. The pages of one command must not move with the clock.
-    func query(after: String?, now: Date) -> String {
-        var members: [String] = []
-        if let after { members.append("after=\(after)") }
-        if let client { members.append("client=\(HTTPURL.encoded(client))") }
-        if let reason { members.append("reason=\(HTTPURL.encoded(reason))") }
-        if let olderThan {
-            let before = now.timeIntervalSince1970 - olderThan * 86_400
-            members.append("before=\(UInt32(clamping: Int(max(before, 0))))")
-        }
-        return members.isEmpty ? "" : "?" + members.joined(separator: "&")
+    func query(after place: String?, now: Date) -> String {
+        let age = self.olderThan.map { $0 * 86_400 }
+        return PageQuery.text(after: place, client: self.client, reason: self.reason, age: age, now: now)
     }
 }
 

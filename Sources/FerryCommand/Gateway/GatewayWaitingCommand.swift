@@ -55,18 +55,9 @@ struct WaitingFilterOptions: ParsableArguments {
     }
 
     /// The query of `GET /waiting` and `GET /waiting/sums`.
-    ///
-    /// - Parameter now: the time of the command. The pages of one command must not move with the clock.
-    func query(after: String?, now: Date) -> String {
-        var members: [String] = []
-        if let after { members.append("after=\(HTTPURL.encoded(after))") }
-        if let client { members.append("client=\(HTTPURL.encoded(client))") }
-        if let reason { members.append("reason=\(reason.rawValue)") }
-        if let olderThan {
-            let before = now.timeIntervalSince1970 - olderThan * 60
-            members.append("before=\(UInt32(clamping: Int(max(before, 0))))")
-        }
-        return members.isEmpty ? "" : "?" + members.joined(separator: "&")
+    func query(after place: String?, now: Date) -> String {
+        let age = self.olderThan.map { $0 * 60 }
+        return PageQuery.text(after: place, client: self.client, reason: self.reason?.rawValue, age: age, now: now)
     }
 }
 

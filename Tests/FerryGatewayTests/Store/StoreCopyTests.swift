@@ -1,13 +1,8 @@
 import FerryCore
 import FerrySQLite
+import Foundation
 import NIOCore
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 @testable import FerryGateway
 
