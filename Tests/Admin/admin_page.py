@@ -383,8 +383,9 @@ def main():
     checks = Checks()
     try:
         with Trial(arguments.ferry) as trial:
-            browser = Browser(trial.directory)
+            browser = None
             try:
+                browser = Browser(trial.directory)
                 trial.identities()
                 delivering(trial, browser, checks, arguments.pictures)
                 _, upstream = trial.simulator()
@@ -392,7 +393,10 @@ def main():
                 ending(trial, browser, checks, upstream)
                 checks.summary()
             finally:
-                browser.end()
+                # A page that does not load is the effect of a gateway that is gone.
+                checks.faults += trial.lost()
+                if browser:
+                    browser.end()
     except (OSError, RuntimeError, ValueError, subprocess.SubprocessError, WebSocketException) as error:
         checks.faults.append(f"The checks could not go on: {error}")
     for fault in checks.faults:

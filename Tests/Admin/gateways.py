@@ -47,8 +47,18 @@ class Trial:
             **({"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE} | streams),
         )  # fmt: skip
         errors.close()
+        process.name, process.was_stopped = name, False
         self.processes.append(process)
         return process
+
+    def lost(self):
+        """A sentence for each process that ended by itself."""
+        ended = [process for process in self.processes if process.poll() is not None and not process.was_stopped]
+        return [
+            f"The process {process.name} ended by itself, with status {process.returncode}: "
+            + ((self.directory / f"{process.name}.err").read_text().strip()[-500:] or "it said nothing")
+            for process in ended
+        ]
 
     def serve(self, name, *arguments):
         """Starts a server; returns its process and its ports."""
@@ -62,6 +72,7 @@ class Trial:
 
     def stop(self, process):
         """Ends a process that may have ended."""
+        process.was_stopped = True
         if process.stdin:
             try:
                 process.stdin.close()
