@@ -79,8 +79,7 @@ extension GatewayMessages {
         }
         for (loss, count) in self.losses.withLock({ $0.sorted { $0.key < $1.key } }) {
             let place = self.list.map { ", each in \($0)" } ?? ""
-            let letters = count == 1 ? "a letter" : "letters"
-            let end = self.isStored ? "given up\(place), and kept as \(letters)" : "lost\(place)"
+            let end = (self.isStored ? "given up" : "lost") + place
             self.tell(
                 .lostInAll,
                 .warning,

@@ -147,7 +147,8 @@ final class GatewayMessages: Sendable {
                 return losses[loss] == 1
             }
             guard isFirst else { return }
-            let end = self.isStored ? "given up, and kept as a letter" : "lost"
+            // With a store it is a letter, unless the store did not take it before the end.
+            let end = self.isStored ? "given up" : "lost"
             self.tell(
                 .lost,
                 .warning,

@@ -194,7 +194,11 @@ final class GatewayHandler: ChannelDuplexHandler {
         let certificate = self.doors.clients(for: self.tls.requestedServerName)?.takeRefused()
         let postponed = self.driver.takePostponed()
         guard case .handshaking = self.state, let error = error as? TLSError else { return }
-        if let postponed, !self.driver.isOpen(identity: postponed, for: self.address(context)) { return }
+        if let postponed, !self.driver.isOpen(identity: postponed, for: self.address(context)) {
+            if self.tls.isPeerDoctor { self.driver.checked(self.address(context), .doctor) }
+            // The end need not wait until the client has closed.
+            return self.endHandshake()
+        }
         self.driver.failed(self.address(context), self.tls, error, certificate)
     }
 

@@ -209,10 +209,10 @@ import Testing
             said == [
                 "ferry: a notification of shop is lost: BadCollapseId",
                 "ferry: 2 of shop lost, each in list: BadCollapseId",
-                "ferry: a notification of shop is given up, and kept as a letter: BadCollapseId",
-                "ferry: 2 of shop given up, each in list, and kept as letters: BadCollapseId",
-                "ferry: a notification of shop is given up, and kept as a letter: BadCollapseId",
-                "ferry: 1 of shop given up, each in list, and kept as a letter: BadCollapseId",
+                "ferry: a notification of shop is given up: BadCollapseId",
+                "ferry: 2 of shop given up, each in list: BadCollapseId",
+                "ferry: a notification of shop is given up: BadCollapseId",
+                "ferry: 1 of shop given up, each in list: BadCollapseId",
             ]
         )
     }
