@@ -6,7 +6,7 @@ package import FerryServer
 
 /// The admin service of a receiver: it makes the status from the figures of receiver and store.
 ///
-/// What waits in the store is counted at most once in two seconds, because it takes the store's thread for some
+/// The store counts its waiting deliveries at most once in two seconds, because that takes its thread for some
 /// milliseconds.
 package enum AppStoreAdmin {
     private enum StoreView: Sendable {

@@ -80,8 +80,8 @@ struct AdminService {
 
     /// The end of the sentence about an address that a reload cannot bind, if this process has its port.
     static let ownPort =
-        ". This process has the port itself, and a reload cannot change the address of a port in use: restart the process "
-        + "for this change"
+        ". This process has the port at another address. If no other process has it at this one, restart this process for "
+        + "the change: a reload cannot change the address of a port in use"
 
     private static func failure(_ path: String?, _ port: AdminServer.Port?, _ reason: String) -> CommandFailure {
         // What was given as the path may be a secret.

@@ -51,7 +51,7 @@ package struct EvenSample: Hashable, Sendable {
         for place in self.values.indices { self.values[place] = change(self.values[place]) }
     }
 
-    /// The first place from `place` on whose value is chosen; `Int.max` if there is none.
+    /// The first place from `place` on whose value is chosen; `Int.max` beyond the largest number.
     private func chosen(from place: Int) -> Int {
         let (last, overflows) = place.addingReportingOverflow(self.step - 1)
         return overflows ? .max : last & ~(self.step - 1)

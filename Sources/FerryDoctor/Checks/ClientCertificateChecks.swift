@@ -23,6 +23,7 @@ enum ClientCertificateChecks {
         if asking.contains(where: { !$0.report.isCompleted && $0.report.isClosed }) {
             return [self.refused(nil, shown)]
         }
+        if let error = asking.lazy.compactMap({ $0.report.failure }).first { return [self.failed(error)] }
         var findings = [self.taken(asking.map(\.version), shown)]
         if spoken.contains(where: { $0.report.isCompleted && $0.report.isClosed }) { findings.append(self.closed) }
         return findings
@@ -92,6 +93,16 @@ enum ClientCertificateChecks {
         }
     }
 
+    /// A server may know the certificate, and serve nobody now.
+    private static func failed(_ error: TLSError) -> Finding {
+        .warning(
+            .clientCertificate,
+            .handshakeFails,
+            "The server asks for a certificate and ends the handshake: \(error.description)",
+            cure: "look into the server's log: it may serve this client later, with the same certificate"
+        )
+    }
+
     private static let closed = Finding.warning(
         .clientCertificate,
         .closedAfterHandshake,
@@ -103,6 +114,12 @@ enum ClientCertificateChecks {
 }
 
 extension HandshakeReport {
+    /// The alert that ended the handshake after the server had asked for a certificate.
+    fileprivate var failure: TLSError? {
+        guard !self.isCompleted, case .failed(let error) = self.ending, error.code == .alertReceived else { return nil }
+        return error
+    }
+
     fileprivate var isClosed: Bool {
         if case .closed = self.ending { true } else { false }
     }

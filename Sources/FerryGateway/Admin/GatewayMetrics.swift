@@ -22,9 +22,9 @@ struct GatewayMetrics {
 
     let figures: GatewayFigures
     let loop: LoopFigures
-    /// Of the same moment as the figures.
+    /// The status, of the same moment as the figures.
     let status: GatewayStatus
-    /// By their numbers.
+    /// The upstreams by their numbers.
     let upstreams: [Upstream]
     /// The lines that the log had no room for.
     let droppedLogs: Int

@@ -101,7 +101,7 @@ extension GatewayStatus.Upstream {
         }
     }
 
-    /// That there is no connection to it, and why.
+    /// A sentence: there is no connection to the upstream, and why.
     fileprivate var failureSentence: String {
         let begin = "Not delivering to \(self.name)"
         guard let cause = self.lastError?.sentence else {

@@ -64,7 +64,9 @@ extension Dispatch {
             self.send(id, now: now)
             return nil
         case .blocked:
-            if self.routes.blocked(route, now: now.monotonic) { self.shut(route, outcome.reason, now: now) }
+            if !isStale, self.routes.blocked(route, now: now.monotonic) {
+                self.shut(route, outcome.reason, now: now)
+            }
             guard !self.isOver(job, now: now) else { return self.bury(id, job, outcome, now: now.epochSeconds) }
             self.hold(id, flow: job.flow)
             return nil
@@ -296,6 +298,8 @@ extension Dispatch {
 
     private mutating func end(_ id: JobID, _ job: borrowing Job, _ fate: JobFate) -> Settled {
         self.jobs.remove(id, job)
+        let client = job.scope.identity
+        if self.jobs.count(of: client) == 0, !self.identities[client].isConfigured { self.endAlarms() }
         return Settled(fate: fate, first: job.first, joined: job.joined, segment: job.segment)
     }
 }

@@ -103,10 +103,13 @@ extension Dispatch {
         return waiting
     }
 
-    /// Ends the alarms of gates that no flow uses any more. Nothing would open them.
-    private mutating func endAlarms() {
-        let used = Set(self.flows.filter(\.isActive).map(\.route))
-        for route in self.routes.use(used) {
+    /// Ends the alarms of gates that no client uses any more, because nothing would open them. A client that the
+    /// configuration no longer names uses its gates while notifications of it wait.
+    mutating func endAlarms() {
+        let flows = self.flows.filter { flow in
+            flow.isActive && (self.identities[flow.identity].isConfigured || self.jobs.count(of: flow.identity) > 0)
+        }
+        for route in self.routes.leave(except: Set(flows.map(\.route))) {
             let upstream = self.routes.upstream(of: route)
             self.verdicts.events.append(.allClear(upstream: upstream, topic: self.routes.topicName(of: route)))
         }

@@ -60,7 +60,11 @@ final class GatewayHandler: ChannelDuplexHandler {
     /// that it was sent.
     func channelActive(context: ChannelHandlerContext) {
         self.peer = context.remoteAddress?.ipAddress
-        guard self.driver.isOpen(for: self.address(context)) else { return context.close(promise: nil) }
+        let address = self.address(context)
+        let isOpen =
+            self.doors.onlyIdentity.map { self.driver.isOpen(identity: $0, for: address) }
+            ?? self.driver.isOpen(for: address)
+        guard isOpen else { return context.close(promise: nil) }
         self.isAwaited = true
         self.driver.handshakeBegan()
         self.place.begin(.handshaking) { self.makeRoom() }

@@ -17,7 +17,7 @@ package struct ListenFault: Error {
 ///                        └──────────── a failure ──────────▶ abandon
 /// ```
 final class GatewayListeners: Sendable {
-    /// What clients meet at a door, apart from its address and its list of clients.
+    /// A door as clients see it, apart from its address and its list of clients.
     struct Face: Hashable, Sendable {
         /// The fingerprints of the certificates that the door shows.
         private let certificates: [[UInt8]]
@@ -111,7 +111,10 @@ final class GatewayListeners: Sendable {
                 if var opened = present.first(where: { $0.address == group.address }) {
                     let faces = doors.map { Face($0) }
                     opened.places = group.doors
-                    if opened.faces != faces { next.changed.append(opened) }
+                    // Only the first door is special.
+                    if opened.faces.first != faces.first || Set(opened.faces) != Set(faces) {
+                        next.changed.append(opened)
+                    }
                     opened.faces = faces
                     next.kept.append((opened, tls, doors))
                 } else {

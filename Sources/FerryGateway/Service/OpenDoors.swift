@@ -29,6 +29,9 @@ final class OpenDoors: Sendable {
     /// Closes the address: no client is known any more.
     func close() { self.doors.withLock { $0 = Doors() } }
 
+    /// The identity of every client of the address; nil if the handshake has to decide.
+    var onlyIdentity: Int? { self.doors.withLock { $0.named.isEmpty ? $0.first?.onlyIdentity : nil } }
+
     /// The clients of a door; nil if the address is closed.
     ///
     /// - Parameter serverName: the name that the client asks for, in small letters.

@@ -76,7 +76,7 @@ package struct StoreOpening: Hashable, Sendable {
     package var epoch: UInt64
     /// The key of the replay filter's hash. The store keeps it for ever, so hashes of an earlier process stay valid.
     package var hashKey: [UInt8]
-    /// The number of the last commit in the store; 0 if there is none.
+    /// The number of the last commit in the store; 0 before the first one.
     package var last: UInt64
 }
 

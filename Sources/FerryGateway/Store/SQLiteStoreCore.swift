@@ -3,7 +3,7 @@ internal import FerrySQLite
 
 /// The result of a step of a copy.
 enum CopyStep: Hashable, Sendable {
-    /// So many pages are left.
+    /// The number of pages that are left.
     case more(remaining: Int)
     /// The copy is whole, and was at this time, in UNIX seconds.
     case whole(at: UInt32)
@@ -38,7 +38,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
     private var file: File?
     /// The store that was opened for a copy alone, until all its pages are copied.
     private var source: SQLiteDatabase?
-    /// The copy that is claimed, and what makes it while its steps last; nil if there is none.
+    /// The claimed copy, with its backup while that takes its steps; nil if no copy is claimed.
     private var copying: (files: CopyFiles, backup: SQLiteBackup?)?
     /// The first commit that was refused, with the reason. Later ones are refused until it is repeated. Otherwise an
     /// older row would replace a newer one.

@@ -122,8 +122,9 @@ final class WaitingConnections: Sendable {
     /// left. Otherwise the next client that took its answer would lose its connection for nothing.
     func placeIsTaken() { self.table.withLock { $0.owesPlace = false } }
 
-    /// Closes the connection that has waited longest between two requests. If there is none, closes the one that has waited
-    /// longest. If none waits, closes the next one whose client has taken its answer, unless ``placeIsTaken()`` comes first.
+    /// Closes one connection, to make room. The first choice is the one that has waited longest between two requests, and
+    /// the second is the one that has waited longest. If none waits, the next one whose client has taken its answer is
+    /// closed, unless ``placeIsTaken()`` comes first.
     func closeLongest() {
         let close = self.table.withLock { table in
             let close = table.removeLongestIdle() ?? table.removeLongestBusy()

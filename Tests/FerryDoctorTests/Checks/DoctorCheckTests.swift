@@ -82,6 +82,17 @@ import Testing
         #expect(problems(.certificate) == [.closedAfterHandshake])
     }
 
+    @Test func `a server that knows the certificate and serves nobody now is warned of`() throws {
+        var facts = try self.facts([])
+        let alert = TLSError(.alertReceived, "The peer ended the connection with the fatal alert \"internal error\".")
+        var report = HandshakeReport(ending: .failed(alert))
+        report.chain = try CertificateChain(certificates: ThrowAwayCA().server().certificateChainPEM, source: "")
+        report.asksForCertificate = true
+        facts.handshakes = [.init(version: .tls12, report: report)]
+        let findings = ClientCertificateChecks.findings(facts, shown: .certificate)
+        #expect(findings.map(\.problem) == [.handshakeFails] && findings.map(\.severity) == [.warning])
+    }
+
     @Test func `TLS 1.3 alone and a missing application protocol are warned of`() throws {
         var facts = try self.facts([])
         var report = HandshakeReport(ending: .established)

@@ -187,6 +187,22 @@ import Testing
         #expect(scene.counts.accepted == 2 && scene.counts.isConserved)
     }
 
+    @Test func `the alarm of a client that a reload removed ends with its last notification`() throws {
+        let scene = Scene(Self.tables(["key"], [("old", ["com.example.wrong"], 0), ("new", ["com.example.app"], 0)]))
+        let connection = scene.connect()
+        scene.push([1], on: connection)
+        scene.answer([1], Self.rejected(.topicDisallowed, 400))
+        try scene.reload(Self.tables(["key"], [("new", ["com.example.app"], 0)]))
+        let clear = GatewayEvent.allClear(upstream: 0, topic: "com.example.wrong")
+        // Its notification waits, so the alarm goes on.
+        #expect(!scene.events.contains(clear))
+        scene.wait(.seconds(3601))
+        scene.answer([1], Self.rejected(.topicDisallowed, 400))
+        #expect(scene.counts.deadLetters == 1 && scene.counts.isConserved)
+        #expect(scene.events.count { $0 == clear } == 1)
+        #expect(scene.machine.figures(now: scene.now).upstreams.flatMap(\.shutTopics) == [])
+    }
+
     @Test func `a token that only a wrong host refused goes to the right host, and is not known as bad there`() throws {
         let scene = Scene(Self.tables(["sandbox"]))
         let connection = scene.connect()

@@ -27,11 +27,14 @@ import Testing
         }
     }
 
-    @Test func `the handshake of a client whose topic is refused fails, so that it writes nothing, and both are said`()
-        async throws
-    {
+    @Test(arguments: [false, true])
+    func `the handshake of a client whose topic is refused fails, so that it writes nothing, and both are said`(
+        isAnyone: Bool
+    ) async throws {
         let device = try GatewayHarness.device(1)
-        try await GatewayHarness.run([.reject([device], reason: .topicDisallowed)]) { harness in
+        try await GatewayHarness.run([.reject([device], reason: .topicDisallowed)]) {
+            if isAnyone { $0.doors[0].clients = GatewayClients([(.anyone, 0)]) }
+        } _: { harness in
             let notification = try PushNotification(Payload(alert: "Hello"))
             let first = try BinaryProvider(harness.client)
             var batch = PushBatch()

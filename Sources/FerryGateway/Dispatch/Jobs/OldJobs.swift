@@ -18,7 +18,7 @@ struct OldJobs: Sendable {
 
         mutating func append(_ arrival: UInt64, _ id: JobID, in jobs: [JobID: Entry]) {
             self.entries.append((arrival, id))
-            // Behind a job that lives long, the numbers of those that have ended would grow without a bound.
+            // The numbers of ended jobs would grow without a bound behind a job that lives long.
             guard self.entries.count > 2 * jobs.count + 64 else { return }
             self.entries.removeAll { jobs[$0.id]?.arrival != $0.arrival }
         }
@@ -80,7 +80,7 @@ struct OldJobs: Sendable {
         return jobs.compactMap(\.self).min { $0.readAt < $1.readAt }
     }
 
-    /// The next arrival, with its job unless that has ended; nil if there is none.
+    /// The next arrival, with its job unless the job has ended; nil behind the last arrival.
     func next(after arrival: UInt64) -> (arrival: UInt64, id: JobID, job: Job?)? {
         let (other, retired) = (self.others.next(after: arrival), self.retired.next(after: arrival))
         guard let next = other?.arrival ?? .max < retired?.arrival ?? .max ? other : retired else { return nil }

@@ -7,8 +7,6 @@ package struct Route: Sendable {
     /// The upstream's host and credential as lasting bytes. If empty, the gate is cold after a restart.
     package let upstreamKey: [UInt8]
     var gate = TopicGate()
-    /// Whether a flow uses the route. A reload may leave it behind.
-    var isUsed = true
 
     package init(upstream: Int, topic: [UInt8], upstreamKey: [UInt8] = []) {
         self.upstreamKey = upstreamKey

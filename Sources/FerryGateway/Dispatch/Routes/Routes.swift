@@ -62,23 +62,16 @@ struct Routes: Sendable {
 
     /// Notes a refused token. Returns whether the gate shuts.
     mutating func refusedToken(_ route: Int, now: NIODeadline) -> Bool {
-        self.routes[route].isUsed && self.routes[route].gate.refusedToken(now: now)
+        self.routes[route].gate.refusedToken(now: now)
     }
 
     /// Notes that the topic or the credentials were refused. Returns whether the gate shuts.
-    mutating func blocked(_ route: Int, now: NIODeadline) -> Bool {
-        self.routes[route].isUsed && self.routes[route].gate.blocked(now: now)
-    }
+    mutating func blocked(_ route: Int, now: NIODeadline) -> Bool { self.routes[route].gate.blocked(now: now) }
 
-    /// Takes the routes that flows use after a reload. Returns the shut gates of the others, which are shut no more.
-    mutating func use(_ used: Set<Int>) -> [Int] {
-        var left: [Int] = []
-        for route in self.routes.indices {
-            self.routes[route].isUsed = used.contains(route)
-            guard !used.contains(route), self.isShut(route) else { continue }
-            self.routes[route].gate.leave()
-            left.append(route)
-        }
+    /// Ends the refusals of routes that are not used. Returns those whose gates were shut.
+    mutating func leave(except used: Set<Int>) -> [Int] {
+        let left = self.routes.indices.filter { self.isShut($0) && !used.contains($0) }
+        for route in left { self.routes[route].gate.leave() }
         return left
     }
 
