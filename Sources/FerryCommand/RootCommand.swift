@@ -1,6 +1,7 @@
 package import ArgumentParser
 internal import Dispatch
 internal import FerryCore
+internal import FerryOpenSSL
 internal import FerryTerminal
 
 /// The `ferry` program with its subcommands.
@@ -41,6 +42,7 @@ package struct RootCommand: AsyncParsableCommand {
 
     /// Runs the program. ArgumentParser's own entry point would exit with 64, but the documented status is 2.
     package static func main() async {
+        OpenSSLMemory.keepAtExit()
         StandardStreams.reserve()
         Signals.ignoreBrokenPipes()
         do {

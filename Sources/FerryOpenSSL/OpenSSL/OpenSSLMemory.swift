@@ -1,0 +1,13 @@
+internal import CFerryOpenSSL
+
+/// The memory of OpenSSL's library, in a process that ends.
+package enum OpenSSLMemory {
+    /// Leaves the memory to the operating system when the process ends.
+    ///
+    /// Otherwise `exit` frees it while event loops still use it, and the process ends with a segmentation fault in place
+    /// of its exit status. The call must come before every other one of OpenSSL, because the first of them registers the
+    /// handler that frees the memory. Source: `OPENSSL_INIT_NO_ATEXIT` in OPENSSL_init_crypto(3).
+    package static func keepAtExit() {
+        OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
+    }
+}
