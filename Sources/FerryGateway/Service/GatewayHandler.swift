@@ -111,9 +111,7 @@ final class GatewayHandler: ChannelDuplexHandler {
         let name = self.tls.requestedServerName
         let shown = self.doors.clients(for: name)?.shown(self.tls.peerCertificate, self.tls.isPeerChainVerified)
         self.known = shown.map { ($0, name) }
-        guard let identity = self.allowedIdentity,
-            self.driver.isOpen(identity: identity, for: self.address(context))
-        else {
+        guard let identity = self.allowedIdentity, self.isServed(identity, by: name, context) else {
             context.close(promise: nil)
             return
         }
@@ -130,6 +128,15 @@ final class GatewayHandler: ChannelDuplexHandler {
             }
             self.opened(context, identity, source)
         }
+    }
+
+    /// Whether a known client is served after its handshake.
+    ///
+    /// If the handshake judged its certificate, an alarm that began since refuses it no more. The client may have written
+    /// notifications, and would take them for sent. Where anyone is taken, no handshake judges.
+    private func isServed(_ identity: Int, by serverName: String?, _ context: ChannelHandlerContext) -> Bool {
+        guard self.doors.clients(for: serverName)?.takesAnyone ?? true else { return !self.driver.isFinished }
+        return self.driver.isOpen(identity: identity, for: self.address(context))
     }
 
     /// The number of the client by the present configuration; nil if the client is not allowed.
