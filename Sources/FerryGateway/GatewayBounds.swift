@@ -1,6 +1,10 @@
 internal import NIOCore
 
-/// All limits and times of the gateway's machines, each with its purpose.
+/// The limits and times of a notification's way through the gateway: copies, ledger, connections, dispatch and journal.
+///
+/// A bound that one type alone knows stands in that type: a segment of the journal (``Segment/limit``), dead letters
+/// (``LetterShelf``), the list of rejections (``RejectionList``), feedback rows (``FeedbackRows``), strangers
+/// (``StrangerOrder``).
 enum GatewayBounds {
     // MARK: The replay filter
 
@@ -146,8 +150,9 @@ enum GatewayBounds {
     static let ending: TimeAmount = .seconds(5)
     /// How long before that time the last word is said to a client that never pauses: for the journal and the drain.
     static let lastWord: TimeAmount = .seconds(2)
-    /// A client that was idle for so long has forgotten its last notification: it gets a plain close.
-    static let idle: TimeAmount = .minutes(1)
+    /// At a shutdown, a client that was silent for so long has forgotten its last notification: it gets a plain close.
+    /// While the gateway runs, silence closes no connection of a client that has sent something.
+    static let forgetsLast: TimeAmount = .minutes(1)
     /// How long a full window may stop the reading before the connection ends. Old clients wait 10 s for a write, so
     /// nothing may hold them longer than 8 s. This time, ``journal`` and ``drainQuiet`` add up to that.
     static let stop: TimeAmount = .seconds(6)
@@ -179,9 +184,7 @@ enum GatewayBounds {
 
     /// The journal of notifications in the store.
     enum Journal {
-        /// The length at which a segment is committed, in bytes. It is also committed after ``commitTime``. If an action
-        /// waits for it and the store is idle, it is committed immediately.
-        static let segmentLength = 256 << 10
+        /// How long a segment collects records that nothing waits for.
         static let commitTime: TimeAmount = .milliseconds(10)
         /// The largest number of commits without an answer.
         static let underWay = 16

@@ -2,6 +2,9 @@ internal import FerryCore
 internal import FerryPlatform
 
 /// A loop that delivers the notifications of a store to one destination, until its task is cancelled.
+///
+/// The store keeps a customer's deliveries in order (`StoreFile+CustomerOrder.swift`), and ``DeliveryFlight`` runs one of
+/// them at a time.
 final class DeliveryLoop: Sendable {
     /// The time after which the task of a delivery is cancelled.
     private static let deliveryLimit: Duration = .seconds(60)

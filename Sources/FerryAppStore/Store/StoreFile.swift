@@ -40,14 +40,14 @@ final class StoreFile {
     }
 
     /// The due time of a blocked delivery, later than any clock.
-    private static let never = Int64.max
+    static let never = Int64.max
     private static let version: Int64 = 1
     static let delivered = StoredNotification.Delivery.State.delivered.rawValue
 
     let database: SQLiteDatabase
     private let mark: HighWaterMark
     private(set) var last: UInt64
-    private let statements: Statements
+    let statements: Statements
     private let failures: DeliveryFailures
     /// The number of each destination that gets notifications, by its name.
     let destinations: [String: Int64]
@@ -58,7 +58,7 @@ final class StoreFile {
     /// wrong.
     private static let horizon = DeliveryBackOff.longest.components.seconds * 1000 + 60_000
 
-    private struct Statements {
+    struct Statements {
         var insert: SQLiteStatement
         var find: SQLiteStatement
         var addDelivery: SQLiteStatement
@@ -297,36 +297,6 @@ final class StoreFile {
         return JSONText.object([("signedPayload", JSONText.quoted(payload))])
     }
 
-    func addDelivery(
-        _ destination: Int64,
-        _ number: UInt64,
-        customer: [UInt8],
-        signed: Int64,
-        now: Int64
-    ) throws(SQLiteError) {
-        let number = Int64(bitPattern: number)
-        var due = now
-        if !customer.isEmpty {
-            var head: (number: Int64, signed: Int64)?
-            try self.statements.head.run([.integer(destination), .blob(customer)]) { row in
-                head = (row.integer(0), row.integer(1))
-            }
-            if let head, head.number != number {
-                if (head.signed, head.number) < (signed, number) {
-                    due = Self.never
-                } else {
-                    // The new delivery was signed earlier than the one that is due, so it goes first.
-                    try self.statements.setDue.run([
-                        .integer(Self.never), .integer(destination), .integer(head.number),
-                    ])
-                }
-            }
-        }
-        try self.statements.addDelivery.run([
-            .integer(destination), .integer(number), .integer(due), .blob(customer), .integer(signed), .integer(now),
-        ])
-    }
-
     /// Whether the path still leads to the file. If it does not, stored notifications are lost when the process ends.
     var isInPlace: Bool { self.database.isInPlace }
 
@@ -427,28 +397,5 @@ final class StoreFile {
         try self.statements.delivery.run(place) { row in customer = row.blob(0) }
         guard !customer.isEmpty else { return }
         try self.unblock(attempt.destination, customer, now: now, attempted: attempt)
-    }
-
-    /// Gives a time to the earliest of a customer's waiting deliveries.
-    func unblock(
-        _ destination: Int64,
-        _ customer: [UInt8],
-        now: Int64,
-        attempted: Attempt?
-    ) throws(SQLiteError) {
-        var head: (number: Int64, due: Int64)?
-        try self.statements.head.run([.integer(destination), .blob(customer)]) { row in
-            head = (row.integer(0), row.integer(2))
-        }
-        guard let head else { return }
-        if head.due == Self.never {
-            try self.statements.setDue.run([.integer(now), .integer(destination), .integer(head.number)])
-        }
-        // A delivery that was signed earlier came during the attempt. It goes first, so the attempted one is blocked.
-        if let attempted, case .again = attempted.result, head.number != Int64(bitPattern: attempted.number) {
-            try self.statements.setDue.run([
-                .integer(Self.never), .integer(destination), .integer(Int64(bitPattern: attempted.number)),
-            ])
-        }
     }
 }

@@ -94,7 +94,8 @@ struct NewIdentity {
         return """
             {
               "listen": {
-                "host": "\(self.servesOthers ? "0.0.0.0" : Self.loopback)", "port": 2195, "feedbackPort": 2196,
+                "host": "\(self.servesOthers ? "0.0.0.0" : Self.loopback)", "port": \(BinaryConfiguration.defaultPort), \
+                "feedbackPort": \(FeedbackConfiguration.defaultPort),
                 "cert": "\(IdentityFiles.File.server.rawValue)", "key": "\(IdentityFiles.File.serverKey.rawValue)"
               },
               "upstreams": {

@@ -98,5 +98,15 @@ enum ServiceOption: String, ExpressibleByArgument, CaseIterable {
     case gateway, feedback
 
     var service: Transcript.Service { self == .gateway ? .gateway : .feedback }
-    var defaultPort: Int { self == .gateway ? 2195 : 2196 }
+    var defaultPort: Int { self.service.defaultPort }
+}
+
+extension Transcript.Service {
+    /// Apple's port of the service.
+    var defaultPort: Int {
+        switch self {
+        case .gateway: BinaryConfiguration.defaultPort
+        case .feedback: FeedbackConfiguration.defaultPort
+        }
+    }
 }

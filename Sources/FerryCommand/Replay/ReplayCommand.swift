@@ -145,7 +145,7 @@ struct ReplayCommand: AsyncParsableCommand, SocketCommand {
         try await ReplaySocket.connect(
             replay,
             to: to.host,
-            port: to.port ?? (replay.transcript.service == .gateway ? 2195 : 2196),
+            port: to.port ?? replay.transcript.service.defaultPort,
             tls: self.tls.clientTLS(),
             within: self.limit.duration
         )

@@ -15,6 +15,7 @@ package struct ReasonRow: Hashable, Sendable {
     package let number: UInt16
     package let occurrence: Occurrence
     /// The nearest status of the binary protocol: the answer of a gateway that discards the followers, as Apple's did.
+    /// A client of Ferry's gateway is told it only where ``gateway`` says so; see ``Rejection/legacyStatus``.
     package let binaryStatus: BinaryStatus
     /// The reaction of Ferry's gateway, which delivers the followers.
     package let gateway: GatewayReaction

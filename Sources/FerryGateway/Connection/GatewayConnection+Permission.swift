@@ -18,7 +18,7 @@ extension GatewayConnection {
             else { return nil }
             return ErrorResponse(status: rejection.status, identifier: identifier)
         case .shutdown(let accepted):
-            guard now < self.pace.heardAt + GatewayBounds.idle,
+            guard now < self.pace.heardAt + GatewayBounds.forgetsLast,
                 let identifier = self.name(accepted.identifier, standing, isAlone: false)
             else { return nil }
             return ErrorResponse(status: .shutdown, identifier: identifier)

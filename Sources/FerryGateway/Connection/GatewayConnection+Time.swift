@@ -130,7 +130,7 @@ extension GatewayConnection {
     private func giveUpAt(_ candidate: Candidate) -> NIODeadline {
         switch candidate.word {
         case .rejection(let rejection): (rejection.isProbe ? candidate.knownAt : rejection.readAt) + GatewayBounds.age
-        case .shutdown: self.pace.heardAt + GatewayBounds.idle
+        case .shutdown: self.pace.heardAt + GatewayBounds.forgetsLast
         }
     }
 

@@ -56,7 +56,7 @@ package struct Journal {
 
     /// The number of the open segment.
     private(set) var number: UInt64
-    private var buffer = Segment.begin(capacity: GatewayBounds.Journal.segmentLength + 16_384)
+    private var buffer = Segment.begin(capacity: Segment.limit + 16_384)
     private var entry: SegmentTable.Entry?
     /// The connections that the open segment has identified with a `client` record.
     private var named: Set<ConnectionID> = []
@@ -315,7 +315,7 @@ package struct Journal {
     }
 
     private func isDue(_ openedAt: NIODeadline, now: NIODeadline) -> Bool {
-        if self.buffer.readableBytes >= GatewayBounds.Journal.segmentLength { return true }
+        if self.buffer.readableBytes >= Segment.limit { return true }
         guard self.pending.count < GatewayBounds.Journal.underWay else { return false }
         return self.isAwaited && self.pending.isEmpty || openedAt + GatewayBounds.Journal.commitTime <= now
     }

@@ -18,6 +18,10 @@ enum Segment {
     /// The keyed hash over the bytes of a segment.
     typealias Checksum = ([UInt8]) -> UInt64
 
+    /// The length at which a segment is committed, in bytes. It is committed earlier after
+    /// ``GatewayBounds/Journal/commitTime``, and immediately if an action waits for it and the store is idle.
+    static let limit = 256 << 10
+
     private static let magic: UInt32 = 0x4652_594a
     private static let version: UInt8 = 2
     /// The version that has no times.

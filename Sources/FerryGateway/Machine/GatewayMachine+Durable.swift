@@ -65,7 +65,7 @@ extension GatewayMachine {
             let read = segment.jobs.map { $0.map { JobID(rawValue: $0) } } ?? []
             for id in read + segment.carried {
                 // The next sweep takes the rest. One segment with all of it would delay every other record.
-                guard self.journal?.openLength ?? 0 < GatewayBounds.Journal.segmentLength else { return }
+                guard self.journal?.openLength ?? 0 < Segment.limit else { return }
                 self.dispatch.jobs.change(id) { job in
                     if job.segment == segment.number { self.journal?.carry(&job, as: id, now: now) }
                 }

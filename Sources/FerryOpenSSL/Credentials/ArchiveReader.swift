@@ -1,6 +1,7 @@
 internal import CFerryOpenSSL
 
-/// A reader of a PKCS#12 archive. It uses the algorithms of the thread's default library context.
+/// A reader of a PKCS#12 archive. It uses the algorithms of the thread's default library context. ``PKCS12`` reads an
+/// archive a second time, with those of the legacy provider.
 struct ArchiveReader {
     var passphrase: String
     /// The archive's name in errors.
