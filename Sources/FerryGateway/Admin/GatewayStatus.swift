@@ -81,7 +81,7 @@ package struct GatewayStatus: ServerStatus, Hashable {
             case untried
             case good
             case failing
-            /// It answers everything with a fault of its own.
+            /// It answers everything with a fault of its own: see ``Outage``.
             case outage
         }
     }

@@ -16,7 +16,7 @@ extension Dispatch {
         if let reason = outcome.reason { self.jobs.change(id) { $0.lastReason = reason } }
         let upstream = self.routes.upstream(of: route)
         self.verdicts.answered(outcome, by: upstream, after: now.monotonic - job.readAt, now: now.monotonic)
-        let outage = self.routes.watch(upstream, outcome, now: now.monotonic)
+        let outage = self.routes.watch(upstream, job, outcome, now: now.monotonic)
         if let outage { self.verdicts.events.append(outage) }
         self.returned(job, id, Verdict(of: outcome), now: now)
         let answer = Answer(to: outcome)

@@ -29,7 +29,7 @@ package struct GatewayFigures: Sendable {
         package var held: Int
         /// The topics whose gate is shut: APNs refuses topic or credential.
         package var shutTopics: [String]
-        /// Whether it answers everything with a fault of its own.
+        /// Whether it answers everything with a fault of its own: see ``Outage``.
         package var hasOutage: Bool
     }
 

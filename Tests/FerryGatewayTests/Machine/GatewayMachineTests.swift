@@ -110,6 +110,9 @@ import Testing
         }
     }
 
+    private static let fault = Outcome.rejected(
+        Rejection(reason: .serviceUnavailable, origin: .apns, status: 503)
+    )
     private static let bad = Outcome.rejected(Rejection(reason: .badDeviceToken, origin: .apns, status: 400))
 
     @Test func `a bad token is told once, when its client is calm`() {
@@ -231,15 +234,28 @@ import Testing
     @Test func `an APNs that answers everything with 503 is said once, and that it takes again`() {
         let scene = Scene()
         let connection = scene.connect()
-        let fault = Outcome.rejected(Rejection(reason: .serviceUnavailable, origin: .apns, status: 503))
-        scene.push([1], 1, on: connection)
+        for number: UInt8 in 1...3 { scene.push([number], UInt32(number), on: connection) }
         for _ in 0..<60 {
-            scene.answer([1], fault)
+            for number: UInt8 in 1...3 { scene.answer([number], Self.fault) }
             scene.wait(.seconds(1))
         }
         scene.wait(.minutes(1))
         scene.answer([1], .accepted(.confirmed))
         #expect(scene.events == [.outage(upstream: 0, .serviceUnavailable), .outageOver(upstream: 0)])
+    }
+
+    @Test(arguments: [1, 2] as [UInt8])
+    func `the notifications of one or two devices that always get 503 are no outage of the upstream`(devices: UInt8) {
+        let scene = Scene()
+        let connection = scene.connect()
+        for number in 1...devices { scene.push([number], UInt32(number), on: connection) }
+        for _ in 0..<300 {
+            for number in 1...devices { scene.answer([number], Self.fault) }
+            scene.wait(.seconds(1))
+        }
+        #expect(scene.events.isEmpty)
+        #expect(scene.machine.figures(now: scene.now).upstreams.map(\.hasOutage) == [false])
+        #expect(scene.machine.figures(now: scene.now).oldestAge ?? 0 >= 300)
     }
 
     @Test func `a notification that expires here is dropped, and counted`() {

@@ -2,15 +2,31 @@ internal import NIOCore
 
 /// The outage of an upstream that answers every notification with a server's fault, such as 503.
 ///
+/// ```
+///           fault        fault of another device          fault of a third device        faults for 10 s
+///   none ──────────▶ doubted ──────────────▶ doubted ───────────────────────▶ suspected ────────────────▶ known
+///     ▲                │                       │                                  │                          │
+///     └────────────────┴───────────────────────┴──────── any other answer ────────┴──────────────────────────┘
+/// ```
+///
 /// During an outage, notifications are sent again until APNs accepts them. Without this alarm, the operator would not
 /// learn why nothing arrives.
+///
+/// The faults of one device prove nothing about the upstream: its notification may get 503 for an hour, and in a quiet
+/// gateway no other answer comes meanwhile. Such a notification is a trouble of its own, by its age. Two devices may
+/// have one cause, such as one person. The time counts from the third device on, so that its first fault proves nothing
+/// either, even if the two others were refused hours ago.
 struct Outage: Sendable {
     private enum State {
         case none
+        /// The tokens of the devices with nothing but faults, fewer than ``devices``.
+        case doubted([ArraySlice<UInt8>])
         case suspected(since: NIODeadline)
         case known
     }
 
+    /// The number of devices without another answer that make an outage.
+    static let devices = 3
     /// The time with nothing but faults after which an outage is reported.
     static let patience: TimeAmount = .seconds(10)
 
@@ -20,10 +36,16 @@ struct Outage: Sendable {
     var isOn: Bool { if case .known = self.state { true } else { false } }
 
     /// Notes a server's fault. Returns whether it makes an outage known.
-    mutating func failed(now: NIODeadline) -> Bool {
+    ///
+    /// - Parameter token: the device token of the notification.
+    mutating func failed(_ token: ArraySlice<UInt8>, now: NIODeadline) -> Bool {
         switch self.state {
         case .none:
-            self.state = .suspected(since: now)
+            self.state = .doubted([token])
+            return false
+        case .doubted(let tokens):
+            guard !tokens.contains(token) else { return false }
+            self.state = tokens.count + 1 < Self.devices ? .doubted(tokens + [token]) : .suspected(since: now)
             return false
         case .suspected(let since):
             guard since + Self.patience <= now else { return false }

@@ -119,11 +119,16 @@ struct Routes: Sendable {
 
     // MARK: Outages
 
-    /// Notes whether an answer of APNs is a server's fault. Returns the beginning or the end of an outage.
-    mutating func watch(_ upstream: Int, _ outcome: Outcome, now: NIODeadline) -> GatewayEvent? {
+    /// Notes whether an answer of APNs to a job is a server's fault. Returns the beginning or the end of an outage.
+    mutating func watch(
+        _ upstream: Int,
+        _ job: borrowing Job,
+        _ outcome: Outcome,
+        now: NIODeadline
+    ) -> GatewayEvent? {
         switch outcome {
         case .rejected(let rejection) where rejection.origin == .apns && rejection.status ?? 0 >= 500:
-            self.outages[upstream].failed(now: now) ? .outage(upstream: upstream, rejection.reason) : nil
+            self.outages[upstream].failed(job.token, now: now) ? .outage(upstream: upstream, rejection.reason) : nil
         case .rejected(let rejection) where rejection.origin != .apns: nil
         case .accepted(.confirmed), .rejected:
             self.outages[upstream].answered() ? .outageOver(upstream: upstream) : nil

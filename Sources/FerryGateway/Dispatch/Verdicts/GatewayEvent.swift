@@ -20,7 +20,8 @@ package enum GatewayEvent: Hashable, Sendable {
     /// The alarm is over.
     case allClear(upstream: Int, topic: String)
 
-    /// The upstream has answered only with this server's fault for ``Outage/patience``. Notifications are sent again.
+    /// The upstream has answered notifications of several devices only with a server's fault, for ``Outage/patience``;
+    /// this is the last one. Notifications are sent again.
     case outage(upstream: Int, Reason)
     /// The outage of the upstream is over.
     case outageOver(upstream: Int)
