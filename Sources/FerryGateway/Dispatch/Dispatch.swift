@@ -105,11 +105,15 @@ package struct Dispatch: ~Copyable {
 
     // MARK: State
 
-    /// Whether new connections of the identity are accepted. It must have room, and none of its notifications may wait
-    /// at a shut gate. A shut gate at which none waits refuses no connection, because only a notification can open it.
-    package func isOpen(identity: Int) -> Bool {
-        guard self.jobs.hasRoom(for: identity), let flow = self.active[identity].first else { return false }
-        return !self.routes.holds(flow: flow, at: self.flows[flow].route)
+    /// The reason why new connections of the identity are not accepted; nil if they are. It must have room, and none of
+    /// its notifications may wait at a shut gate. A shut gate at which none waits refuses no connection, because only a
+    /// notification can open it.
+    ///
+    /// The gate comes before the room: notifications that wait at a gate fill the room.
+    func closedReason(of identity: Int) -> ClosedReason? {
+        guard let flow = self.active[identity].first else { return .removed }
+        guard !self.routes.holds(flow: flow, at: self.flows[flow].route) else { return .topicRefused }
+        return self.jobs.hasRoom(for: identity) ? nil : .noClientRoom
     }
 
     /// Removes and returns the jobs that may have arrived and are sent once more.

@@ -107,13 +107,25 @@ final class GatewayMachine {
     var jobCount: Int { self.dispatch.jobs.count }
 
     /// Whether a new connection of this identity is accepted.
-    func isOpen(identity: Int, now: Moment) -> Bool {
-        self.isOpen(now: now) && self.dispatch.isOpen(identity: identity)
-    }
+    func isOpen(identity: Int, now: Moment) -> Bool { self.closedReason(of: identity, now: now) == nil }
 
     /// Whether a new connection of any client is accepted.
-    func isOpen(now: Moment) -> Bool {
-        self.dispatch.jobs.hasRoom && self.journal?.spool(now: now.monotonic) ?? .open == .open
+    func isOpen(now: Moment) -> Bool { self.closedReason(now: now) == nil }
+
+    /// The reason why no new connection of this identity is accepted; nil if one is.
+    func closedReason(of identity: Int, now: Moment) -> ClosedReason? {
+        self.closedReason(now: now) ?? self.dispatch.closedReason(of: identity)
+    }
+
+    /// The reason why no new connection of any client is accepted; nil if one is.
+    ///
+    /// The store comes first: while it is in trouble, nothing goes out, and the room fills.
+    func closedReason(now: Moment) -> ClosedReason? {
+        if let journal = self.journal {
+            guard !journal.isFenced else { return .storeTaken }
+            guard journal.spool(now: now.monotonic) == .open else { return .storeTrouble }
+        }
+        return self.dispatch.jobs.hasRoom ? nil : .noRoom
     }
 
     func spool(for identity: Int, now: Moment) -> GatewayConnection.Spool {

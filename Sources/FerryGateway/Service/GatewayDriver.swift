@@ -8,7 +8,6 @@ internal import NIOCore
 ///
 /// `@unchecked Sendable`: everything is used on the event loop only, except `loop` and `sides`, which are set once.
 final class GatewayDriver: @unchecked Sendable {
-    private static let isTaken = "Another gateway has taken the store."
     /// The reason for closing a silent connection whose place another one needs.
     static let tookPlace = "It said nothing, all connections that may be open were open, and others wanted its place."
 
@@ -148,26 +147,18 @@ final class GatewayDriver: @unchecked Sendable {
     /// Whether a new connection is accepted. If not, its address is noted.
     func isOpen(for address: String) -> Bool {
         guard !self.isFinished else { return false }
-        let isOpen = self.machine.isOpen(now: .now)
+        guard let reason = self.machine.closedReason(now: .now) else { return true }
         // At the end the listener is closed anyway, so the refusal is not reported.
-        if !isOpen, case .running = self.stage {
-            self.refused(
-                address,
-                .noRoom,
-                "There is no room for its notifications, or the store cannot be written."
-            )
-        }
-        return isOpen
+        if case .running = self.stage { self.refused(address, reason) }
+        return false
     }
 
     /// Whether a new connection of this client is accepted. If not, its address is noted.
     func isOpen(identity: Int, for address: String) -> Bool {
         guard self.isOpen(for: address) else { return false }
-        let isOpen = self.machine.isOpen(identity: identity, now: .now)
-        if !isOpen {
-            self.refused(address, .waiting, "Notifications of \(self.names[identity]) wait, as the alarm says.")
-        }
-        return isOpen
+        guard let reason = self.machine.closedReason(of: identity, now: .now) else { return true }
+        self.refused(address, reason, self.names[identity])
+        return false
     }
 
     /// Whether the handshake of a known client goes on.
@@ -201,7 +192,7 @@ final class GatewayDriver: @unchecked Sendable {
             switch answer {
             case .durable: self.opened.insert(identity)
             case .unavailable: break
-            case .fenced: self.refused(address, .store, Self.isTaken)
+            case .fenced: self.refused(address, .storeTaken)
             }
             body(answer != .fenced)
             self.lookAround()
@@ -248,7 +239,7 @@ final class GatewayDriver: @unchecked Sendable {
                     machine.withFeedback(now: now) { rows = $0.claim(identity, now: now.monotonic) }
                 }
             case .unavailable(let reason): self.refused(address, .store, reason)
-            case .fenced: self.refused(address, .store, Self.isTaken)
+            case .fenced: self.refused(address, .storeTaken)
             }
             body(rows)
         }
@@ -282,6 +273,13 @@ final class GatewayDriver: @unchecked Sendable {
         self.work.refusals[cause, default: 0] += 1
         guard let reason = self.strangers.name(address, refusedFor: reason, now: .now()) else { return }
         self.onEvent(.stranger(address: address, reason), self.counts)
+    }
+
+    /// Notes a client that was refused because no new connection is accepted.
+    ///
+    /// - Parameter client: the name of the client; nil if it is not known yet.
+    private func refused(_ address: String, _ reason: ClosedReason, _ client: String? = nil) {
+        self.refused(address, reason.cause, reason.sentence(client))
     }
 
     /// Reports a connection whose handshake failed.

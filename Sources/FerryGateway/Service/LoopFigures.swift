@@ -12,15 +12,18 @@ package struct LoopFigures: Sendable {
 
 /// The cause for which a connection was refused.
 package enum RefusalCause: String, CaseIterable, Sendable {
-    /// No client of the configuration has its certificate, or its authority or dates do not count.
+    /// No client of the configuration has its certificate, or its authority or dates do not count. Or a reload has
+    /// removed the client.
     case certificate
     /// TLS failed: there was no common version or cipher, or the peer ended it.
     case handshake
-    /// Notifications of the client wait at a shut gate, or have no room.
+    /// Notifications of the client wait at a shut gate, of which an alarm has told.
     case waiting
-    /// There is no room for notifications, or the store has been in trouble for long.
+    /// The client has its share of the room for notifications without an answer.
+    case clientRoom = "client_room"
+    /// There is no room for notifications of any client.
     case noRoom = "no_room"
-    /// The store refused the client's claim, or another gateway has the store.
+    /// The store is in trouble, refused the client's claim, or belongs to another gateway.
     case store
     /// It said nothing, and another connection needed its place.
     case place

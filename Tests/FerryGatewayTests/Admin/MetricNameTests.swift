@@ -128,6 +128,21 @@ import Testing
         #expect(Set(names).count == names.count)
     }
 
+    @Test(arguments: ["Compat/monitoring/alerts.yml", "Compat/monitoring/tests/alerts.yml"])
+    func `each cause of a refused connection that a file names exists`(path: String) throws {
+        let matches = try Self.text(path).matches(of: /refused_connections_total\{[^}]*cause=~?"([^"]*)"/)
+        #expect(!matches.isEmpty)
+        for cause in matches.flatMap({ $0.output.1.split(separator: "|") }) {
+            #expect(RefusalCause(rawValue: String(cause)) != nil, "\(path) names the cause \(cause).")
+        }
+    }
+
+    @Test func `the gateway's page names each cause of a refused connection`() throws {
+        let row = try Self.text("Docs/commands/gateway.md").split(separator: "\n")
+            .first { $0.hasPrefix("| `refused_connections_total`") }
+        for cause in RefusalCause.allCases { #expect(row?.contains("`\(cause.rawValue)`") == true, "\(cause)") }
+    }
+
     @Test func `counters end with _total, and nothing else does`() {
         for (name, kind) in Self.metrics() {
             #expect((kind == "counter") == name.hasSuffix("_total"), "\(name) is a \(kind).")

@@ -178,7 +178,32 @@ import Testing
         #expect(
             scene.events.contains(.alarm(upstream: 0, topic: "com.example.app", Reason.badDeviceToken))
         )
-        #expect(!scene.machine.isOpen(identity: 0, now: scene.now))
+        #expect(scene.machine.closedReason(of: 0, now: scene.now) == .topicRefused)
+        #expect(scene.machine.closedReason(now: scene.now) == nil)
+    }
+
+    @Test func `a client whose notifications fill its share is refused for its room, then all for the whole room`() {
+        let scene = Scene(jobLimit: 100)
+        let connection = scene.connect()
+        func push(_ numbers: Range<UInt8>) {
+            for number in numbers { scene.push([number], UInt32(number), on: connection) }
+        }
+        push(0..<49)
+        #expect(scene.machine.closedReason(of: 0, now: scene.now) == nil)
+        push(49..<50)
+        #expect(scene.machine.closedReason(of: 0, now: scene.now) == .noClientRoom)
+        #expect(scene.machine.closedReason(now: scene.now) == nil)
+        push(50..<100)
+        #expect(scene.machine.closedReason(of: 0, now: scene.now) == .noRoom)
+    }
+
+    @Test func `a client whose notifications wait at a gate and fill its share is refused for the gate`() {
+        let scene = Scene(jobLimit: 100)
+        let connection = scene.connect()
+        for number: UInt8 in 0..<90 { scene.push([number], UInt32(number), on: connection) }
+        let refusal = Outcome.rejected(Rejection(reason: .topicDisallowed, origin: .apns, status: 400))
+        for number: UInt8 in 0..<90 { scene.answer([number], refusal) }
+        #expect(scene.machine.closedReason(of: 0, now: scene.now) == .topicRefused)
     }
 
     @Test func `a token for another topic goes out with the next one, and is refused after the last`() {

@@ -52,25 +52,42 @@ import Testing
         }
     }
 
+    /// Sends a notification over a new connection, and lets the store answer.
+    private static func push(_ name: UInt8, to driver: GatewayDriver, on eventLoop: EmbeddedEventLoop) {
+        var frame = ByteBuffer()
+        frame.writeMultipleIntegers(UInt8(1), UInt32(name), UInt32(0), UInt16(1), name)
+        let payload = #"{"aps":{}}"#
+        frame.writeInteger(UInt16(payload.utf8.count))
+        frame.writeString(payload)
+        driver.run { machine, now in
+            let connection = machine.connected(identity: 0, address: [192, 0, 2, 1], now: now)
+            machine.received(connection, frame, now: now)
+        }
+        eventLoop.run()
+    }
+
+    @Test(arguments: [false, true]) func `while the store is in trouble or taken, clients are refused for that`(
+        isTaken: Bool
+    ) throws {
+        try self.withDriver { driver, store, eventLoop, reasons in
+            if isTaken { _ = store.take() } else { store.fail("The disk is full.") }
+            Self.push(1, to: driver, on: eventLoop)
+            let isOpen = [driver.isOpen(for: "192.0.2.1"), driver.isOpen(identity: 0, for: "192.0.2.2")]
+            #expect(isOpen == [false, false])
+            #expect(driver.work.refusals == [.store: 2])
+            let sentence =
+                isTaken ? "Another gateway has taken the store." : "The store cannot be written, or does not answer."
+            #expect(reasons() == [sentence, sentence])
+        }
+    }
+
     @Test func `after the end nothing more goes to the store`() throws {
         try self.withDriver { driver, store, eventLoop, _ in
-            func push(_ name: UInt8) {
-                var frame = ByteBuffer()
-                frame.writeMultipleIntegers(UInt8(1), UInt32(name), UInt32(0), UInt16(1), name)
-                let payload = #"{"aps":{}}"#
-                frame.writeInteger(UInt16(payload.utf8.count))
-                frame.writeString(payload)
-                driver.run { machine, now in
-                    let connection = machine.connected(identity: 0, address: [192, 0, 2, 1], now: now)
-                    machine.received(connection, frame, now: now)
-                }
-                eventLoop.run()
-            }
-            push(1)
+            Self.push(1, to: driver, on: eventLoop)
             #expect(store.count == 1)
             driver.finish()
             let count = store.count
-            push(2)
+            Self.push(2, to: driver, on: eventLoop)
             eventLoop.advanceTime(by: .minutes(5))
             #expect(store.count == count)
         }

@@ -1,0 +1,42 @@
+/// The reason why a new connection is not accepted.
+enum ClosedReason: Hashable, Sendable {
+    /// Another gateway has the store.
+    case storeTaken
+    /// The store cannot be written, or does not answer in time.
+    case storeTrouble
+    /// The notifications without an answer fill the whole room.
+    case noRoom
+    /// Notifications of the client wait at a shut gate.
+    case topicRefused
+    /// The client has its share of the room.
+    case noClientRoom
+    /// A reload has removed the client.
+    case removed
+
+    /// The label in the metrics.
+    var cause: RefusalCause {
+        switch self {
+        case .storeTaken, .storeTrouble: .store
+        case .noRoom: .noRoom
+        case .topicRefused: .waiting
+        case .noClientRoom: .clientRoom
+        case .removed: .certificate
+        }
+    }
+
+    /// The sentence for the log. It has no counts, because the log names an address once for the same sentence.
+    ///
+    /// - Parameter client: the name of the client; nil if it is not known yet.
+    func sentence(_ client: String?) -> String {
+        let client = client ?? "the client"
+        return switch self {
+        case .storeTaken: "Another gateway has taken the store."
+        case .storeTrouble: "The store cannot be written, or does not answer."
+        case .noRoom: "There is no room for notifications: too many of all clients wait for an answer of APNs."
+        case .topicRefused: "Notifications of \(client) wait, as the alarm says."
+        case .noClientRoom:
+            "There is no room for more notifications of \(client): too many of its own wait for an answer of APNs."
+        case .removed: "The configuration does not name \(client) any more."
+        }
+    }
+}
