@@ -25,6 +25,12 @@ package struct LetterRow: Hashable, Codable, Sendable {
     package var token: String
     package var payload: String?
 
+    /// The identifier is spelled as in all other JSON of Ferry.
+    private enum CodingKeys: String, CodingKey {
+        case apnsID = "apnsId"
+        case client, upstream, topic, reason, endedAt, readAt, expiration, mayHaveArrived, attempts, token, payload
+    }
+
     package init(_ letter: Letter, withPayload: Bool) {
         self.apnsID = letter.apnsID.description
         (self.client, self.upstream) = GatewayIdentity.parts(ofStoreName: letter.client)

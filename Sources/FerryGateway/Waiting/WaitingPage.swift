@@ -25,6 +25,12 @@ package struct WaitingRow: Hashable, Codable, Sendable {
     package var mayHaveArrived: Bool
     package var attempts: Int
     package var token: String
+
+    /// The identifier is spelled as in all other JSON of Ferry.
+    private enum CodingKeys: String, CodingKey {
+        case apnsID = "apnsId"
+        case client, upstream, topic, reason, lastReason, readAt, age, expiration, mayHaveArrived, attempts, token
+    }
 }
 
 /// A page of the answer to `GET /waiting/sums`. The sums of all pages belong together.

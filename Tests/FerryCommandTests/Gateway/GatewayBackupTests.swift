@@ -43,7 +43,7 @@ import Testing
         for line in output.result.split(separator: "\n").dropFirst() {
             let row = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
             let token = try #require(row?["token"] as? String)
-            ids[token] = try #require(row?["apnsID"] as? String)
+            ids[token] = try #require(row?["apnsId"] as? String)
         }
         return ids
     }

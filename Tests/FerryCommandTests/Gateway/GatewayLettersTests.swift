@@ -26,7 +26,7 @@ import Testing
     private static let id = "00000000-0000-8001-8000-010000000001"
 
     private static let row = #"""
-        {"apnsID":"a","client":"shop","topic":"t","reason":"InternalServerError","endedAt":1,"readAt":1,"expiration":0,\#
+        {"apnsId":"a","client":"shop","topic":"t","reason":"InternalServerError","endedAt":1,"readAt":1,"expiration":0,\#
         "mayHaveArrived":true,"attempts":1,"token":"00"}
         """#
 

@@ -41,7 +41,7 @@ import Testing
 
     private static func row(_ id: String, _ reason: String = "backOff") -> String {
         #"""
-        {"apnsID":"\#(id)","client":"shop","topic":"t","reason":"\#(reason)","lastReason":"ServiceUnavailable",\#
+        {"apnsId":"\#(id)","client":"shop","topic":"t","reason":"\#(reason)","lastReason":"ServiceUnavailable",\#
         "readAt":1,"age":600,"expiration":0,"mayHaveArrived":true,"attempts":1,"token":"00"}
         """#
     }
@@ -126,7 +126,7 @@ import Testing
         }
         #expect(lines.count == 2)
         #expect(lines.first == #"{"sums":[{"client":"shop","count":1,"oldestAge":600,"reason":"backOff"}]}"#)
-        #expect(lines.last?.contains(#""apnsID":"a""#) == true)
+        #expect(lines.last?.contains(#""apnsId":"a""#) == true)
     }
 
     @Test func `an empty gateway is asked for nothing else`() async throws {

@@ -1,5 +1,6 @@
 import FerryCore
 import FerryMachine
+import Foundation
 import NIOCore
 import Testing
 
@@ -41,6 +42,31 @@ import Testing
     @Test func `a notification that may have arrived and does not go out again is a letter`() throws {
         let scene = try self.scene(.uncertain(.noAnswer)) { $0.repeatsUnknown = false }
         #expect(self.letters(scene).map(\.mayHaveArrived) == [true])
+    }
+
+    @Test func `the JSON of a letter and of what waits spells the identifier as the list of rejections does`() throws {
+        let letter = LetterRow(try #require(self.letters(try self.scene()).first), withPayload: true)
+        let waiting = WaitingRow(
+            apnsID: letter.apnsID,
+            client: "old",
+            upstream: "sandbox",
+            topic: "com.example.app",
+            reason: .backOff,
+            lastReason: "ServiceUnavailable",
+            readAt: 1,
+            age: 2,
+            expiration: 3,
+            mayHaveArrived: true,
+            attempts: 4,
+            token: "01"
+        )
+        let member = #""apnsId":"\#(letter.apnsID)""#
+        for bytes in [try JSONEncoder().encode(letter), try JSONEncoder().encode(waiting)] {
+            let text = String(decoding: bytes, as: UTF8.self)
+            #expect(text.contains(member) && !text.contains("apnsID"), "\(text)")
+        }
+        #expect(try JSONDecoder().decode(LetterRow.self, from: try JSONEncoder().encode(letter)) == letter)
+        #expect(try JSONDecoder().decode(WaitingRow.self, from: try JSONEncoder().encode(waiting)) == waiting)
     }
 
     @Test func `a letter names the upstream that a listener named, and goes there again`() throws {
