@@ -14,11 +14,14 @@ extension GatewayUpstream {
     /// - Parameters:
     ///   - configuration: the provider's configuration. This call sets its outcomes, and the options for which the
     ///     gateway has its own rules.
+    ///   - watch: gets the activity of the common connections.
     ///   - sideLogger: the log of the side connections; nil for the log of the upstream.
     /// - Throws: the error of ``HTTP2Provider`` for a configuration that cannot be used.
-    package static func over(http2 configuration: HTTP2Configuration, sideLogger: Logger? = nil) throws
-        -> GatewayUpstream
-    {
+    package static func over(
+        http2 configuration: HTTP2Configuration,
+        watch: UpstreamWatch = UpstreamWatch(),
+        sideLogger: Logger? = nil
+    ) throws -> GatewayUpstream {
         var configuration = configuration
         configuration.options.queueLimit = GatewayUpstream.queueLimit
         configuration.options.delayLimit = 0
@@ -27,7 +30,6 @@ extension GatewayUpstream {
         configuration.options.circuitBreaker = nil
         let outcomes = UpstreamOutcomes()
         configuration.outcomes = .sink(outcomes)
-        let watch = UpstreamWatch()
         configuration.observer = watch
         let provider = try HTTP2Provider(configuration)
         return GatewayUpstream(provider, outcomes: outcomes, watch: watch) { [configuration] ended in

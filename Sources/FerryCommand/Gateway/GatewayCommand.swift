@@ -223,10 +223,12 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         write: @escaping @Sendable (LogMessage) -> Void
     ) throws -> GatewayUpstream {
         var configuration = configuration
-        configuration.logger = UpstreamLog.logger(name, write: write)
+        let watch = UpstreamWatch()
+        configuration.logger = UpstreamLog.logger(name, watch, write: write)
         do {
             return try GatewayUpstream.over(
                 http2: configuration,
+                watch: watch,
                 sideLogger: UpstreamLog.sideLogger(name)
             )
         } catch {

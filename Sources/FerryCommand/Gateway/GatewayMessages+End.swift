@@ -83,9 +83,9 @@ extension GatewayMessages {
             self.tell(
                 .lostInAll,
                 .warning,
-                "\(count) of \(self.client(loss.client)) \(end): \(self.words(loss.reason))",
+                "\(count) of \(self.client(loss.client)) \(end): \(ReasonWords.sentence(loss.reason))",
                 self.listMembers([
-                    .client: .text(self.client(loss.client)), .reason: .text(Self.name(loss.reason)),
+                    .client: .text(self.client(loss.client)), .reason: .text(ReasonWords.name(loss.reason)),
                     .count: .number(count),
                 ])
             )

@@ -1,5 +1,4 @@
 internal import FerryBinary
-internal import FerryCore
 internal import FerryGateway
 internal import FerryTerminal
 
@@ -37,25 +36,5 @@ extension GatewayMessages {
         let closed = zip(self.clients, self.firstTopics).filter { $0.1 == topic }.map(\.0)
         guard !closed.isEmpty else { return "" }
         return " New connections of \(closed.listed) are refused while \(closed.count == 1 ? "its" : "their") own wait."
-    }
-
-    func cause(_ upstream: Int, _ topic: String, _ reason: Reason?) -> String {
-        guard let reason else {
-            return "\(self.upstream(upstream)) cannot be used with its credentials, so \(topic) is not delivered."
-        }
-        guard reason != .badDeviceToken else {
-            return
-                "\(self.upstream(upstream)) has refused many device tokens for \(topic) and accepted none: production and "
-                + "development may be mixed up."
-        }
-        return "\(self.upstream(upstream)) refuses \(topic): \(self.words(reason))"
-    }
-
-    /// The reason as a word. APNs chooses it, so it is cut, and its control characters are escaped.
-    static func name(_ reason: Reason) -> String { String(reason.rawValue.beginning(utf8: 100)).printable }
-
-    func words(_ reason: Reason) -> String {
-        reason == .unknown
-            ? "there was no answer." : "\(Self.name(reason)). \(reason.explanation ?? "")"
     }
 }

@@ -102,12 +102,12 @@ final class GatewayMessages: Sendable {
             let topic = Topic(upstream: upstream, name: name)
             self.alarms.withLock { _ = $0.insert(topic) }
             var members = self.members(topic)
-            members[.reason] = reason.map { LogMessage.Value.text(Self.name($0)) }
+            members[.reason] = reason.map { LogMessage.Value.text(ReasonWords.name($0)) }
             members[.waiting] = .number(counts.unanswered)
             self.alarm(
                 .topicAlarm,
-                "\(self.cause(upstream, name, reason)) Notifications wait (\(counts.unanswered) have no answer), "
-                    + "and one a second tries.\(self.closing(topic))",
+                "\(ReasonWords.shut(name, at: self.upstream(upstream), for: reason)) Notifications wait "
+                    + "(\(counts.unanswered) have no answer), and one a second tries.\(self.closing(topic))",
                 members
             )
         case .allClear(let upstream, let name):
@@ -123,10 +123,10 @@ final class GatewayMessages: Sendable {
             self.outages.withLock { _ = $0.insert(upstream) }
             self.alarm(
                 .upstreamAlarm,
-                "\(self.upstream(upstream)) answers everything with \(Self.name(reason)). Notifications go out "
+                "\(self.upstream(upstream)) answers everything with \(ReasonWords.name(reason)). Notifications go out "
                     + "again until it takes them (\(counts.unanswered) have no answer).",
                 [
-                    .upstream: .text(self.upstream(upstream)), .reason: .text(Self.name(reason)),
+                    .upstream: .text(self.upstream(upstream)), .reason: .text(ReasonWords.name(reason)),
                     .waiting: .number(counts.unanswered),
                 ]
             )
@@ -152,8 +152,8 @@ final class GatewayMessages: Sendable {
             self.tell(
                 .lost,
                 .warning,
-                "a notification of \(self.client(refusal.identity)) is \(end): \(self.words(refusal.reason))",
-                [.client: .text(self.client(refusal.identity)), .reason: .text(Self.name(refusal.reason))]
+                "a notification of \(self.client(refusal.identity)) is \(end): \(ReasonWords.sentence(refusal.reason))",
+                [.client: .text(self.client(refusal.identity)), .reason: .text(ReasonWords.name(refusal.reason))]
             )
         case .uncertain(let item, let again):
             let doubt = Doubt(client: item.identity, again: again)

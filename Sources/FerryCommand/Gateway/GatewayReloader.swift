@@ -58,7 +58,10 @@ actor GatewayReloader {
         self.level = level
         self.present = Present(plan: plan, addresses: plan.upstreamAddresses, watches: upstreams.map(\.watch))
         self.watching = CertificateWatch.start(plan.certificates) { MessageWriter.shared.write($0) }
-        self.trying = UpstreamTrials(plan).start(write: notes.write)
+        self.trying = UpstreamTrials(plan).start(
+            Dictionary(zip(plan.upstreamNames, upstreams.map(\.watch)), uniquingKeysWith: { first, _ in first }),
+            write: notes.write
+        )
     }
 
     /// Begins to answer on the admin socket and its port.
@@ -166,10 +169,13 @@ actor GatewayReloader {
             throw error
         }
         for warning in plan.admin.warnings { MessageWriter.shared.write(.warning(ServerLogEvent.adminOpen, warning)) }
-        let names = Set(made.keys.map { plan.upstreamNames[$0] })
-        plan.sayProxies(of: names) { MessageWriter.shared.write($0) }
+        let watches = Dictionary(
+            made.map { (plan.upstreamNames[$0.key], $0.value.watch) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        plan.sayProxies(of: Set(watches.keys)) { MessageWriter.shared.write($0) }
         self.take(plan, configuration, reloaded, made)
-        self.tryUpstreams(of: plan, names)
+        self.tryUpstreams(of: plan, watches)
         if let port { await self.admin?.service.commit(port) }
         return self.answer(plan, reloaded)
     }
@@ -239,10 +245,13 @@ actor GatewayReloader {
     }
 
     /// Tries the upstreams that have a new provider. A trial of other settings under the same name says nothing more.
-    private func tryUpstreams(of plan: GatewayPlan, _ names: Set<String>) {
+    ///
+    /// - Parameter watches: the watches of the new providers, by the names of their upstreams.
+    private func tryUpstreams(of plan: GatewayPlan, _ watches: [String: UpstreamWatch]) {
+        let names = Set(watches.keys)
         let gone = self.trying.keys.filter { names.contains($0) || !plan.upstreamNames.contains($0) }
         for name in gone { self.trying.removeValue(forKey: name)?.cancel() }
-        self.trying.merge(UpstreamTrials(plan, only: names).start(write: self.notes.write)) { $1 }
+        self.trying.merge(UpstreamTrials(plan, only: names).start(watches, write: self.notes.write)) { $1 }
     }
 
     private func answer(_ plan: GatewayPlan, _ reloaded: Gateway.Reloaded) -> ReloadAnswer {
@@ -263,7 +272,6 @@ actor GatewayReloader {
 
     private var surroundings: GatewayAdmin.Surroundings {
         let (present, notes) = (self.present, self.notes)
-        let addresses = present.addresses
         let files = ChangedFiles(present.plan.files)
         var around = GatewayAdmin.Surroundings(
             ProcessFacts(present.plan.certificates, notes.alarms, storePath: present.plan.store?.path),
@@ -271,9 +279,6 @@ actor GatewayReloader {
             watches: present.watches
         )
         around.removed = present.removed
-        around.lastError = { number in
-            addresses.indices.contains(number) ? notes.lastError(of: addresses[number].name) : nil
-        }
         around.copied = { copy in
             MessageWriter.shared.write(
                 LogMessage(

@@ -1,4 +1,6 @@
+internal import FerryAdmin
 internal import FerryCore
+internal import FerryGateway
 internal import FerryTerminal
 internal import Logging
 internal import NIOCore
@@ -8,12 +10,16 @@ internal import NIOCore
 /// The provider logs the same trouble at most once a minute. The sentence is in the metadata of its log lines.
 struct UpstreamLog: LogHandler {
     /// The metadata that has the sentence, in order of preference.
-    private static let sentences = ["apns.error", "apns.reason", "apns.report", "apns.count"]
+    private static let sentences = [Self.error, "apns.reason", "apns.report", "apns.count"]
+    /// The metadata that has the sentence of a failure.
+    private static let error = "apns.error"
 
     /// The name of the upstream in the configuration.
     let upstream: String
     /// Whether the log is that of its side connections.
     let isSide: Bool
+    /// The watch that keeps the last failure; nil for side connections, which one client alone may need.
+    private let watch: UpstreamWatch?
     let write: @Sendable (LogMessage) -> Void
     var metadata = Logger.Metadata()
     private var ownLevel: Logger.Level?
@@ -27,19 +33,22 @@ struct UpstreamLog: LogHandler {
     init(
         upstream: String,
         isSide: Bool = false,
+        watch: UpstreamWatch? = nil,
         write: @escaping @Sendable (LogMessage) -> Void = { MessageWriter.shared.write($0) }
     ) {
         self.upstream = upstream
         self.isSide = isSide
+        self.watch = watch
         self.write = write
     }
 
     /// A logger for the upstream with this name.
     static func logger(
         _ name: String,
+        _ watch: UpstreamWatch,
         write: @escaping @Sendable (LogMessage) -> Void = { MessageWriter.shared.write($0) }
     ) -> Logger {
-        Logger(label: "ferry.upstream") { _ in UpstreamLog(upstream: name, write: write) }
+        Logger(label: "ferry.upstream") { _ in UpstreamLog(upstream: name, watch: watch, write: write) }
     }
 
     /// A logger for the side connections of the upstream with this name. Each is a new provider, and would log the
@@ -60,6 +69,8 @@ struct UpstreamLog: LogHandler {
 
     func log(event: LogEvent) {
         let detail = Self.sentences.lazy.compactMap { event.metadata?[$0] }.first.map { "\($0)" }
+        // The other messages are not about the connections.
+        if event.level >= .warning, let error = event.metadata?[Self.error] { self.watch?.failed(.now("\(error)")) }
         let place = "upstreams.\(self.upstream)\(self.isSide ? ", side connection" : "")"
         self.write(
             LogMessage(

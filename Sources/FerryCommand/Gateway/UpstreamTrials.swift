@@ -1,5 +1,7 @@
 internal import Ferry
+internal import FerryAdmin
 internal import FerryCore
+internal import FerryGateway
 internal import FerryTerminal
 
 /// One connection to each upstream of a gateway, up to the answer to a PING. Nothing is pushed.
@@ -9,6 +11,10 @@ struct UpstreamTrials: Sendable {
         case usable(String)
         case failed(reason: String)
     }
+
+    /// The time after which a trial that failed is repeated. Without a repetition, a gateway to which nobody sends would
+    /// not notice that the upstream can be used again.
+    static let pause: Duration = .seconds(60)
 
     private let upstreams: [(name: String, configuration: HTTP2Configuration)]
 
@@ -30,14 +36,53 @@ struct UpstreamTrials: Sendable {
         }
     }
 
-    /// Tries the upstreams of a gateway that runs, and warns of each that cannot be used. Returns a task for each name.
-    func start(write: @escaping @Sendable (LogMessage) -> Void) -> [String: Task<Void, Never>] {
+    /// Tries the upstreams of a gateway that runs, and warns of each that cannot be used. It is tried again until a
+    /// connection works, that of a trial or one for notifications. Returns a task for each name.
+    ///
+    /// - Parameters:
+    ///   - watches: the watches of the upstreams, by their names. They get the results.
+    ///   - pause: the time between two trials. A test waits less.
+    func start(
+        _ watches: [String: UpstreamWatch],
+        pause: Duration = Self.pause,
+        write: @escaping @Sendable (LogMessage) -> Void
+    ) -> [String: Task<Void, Never>] {
         var tasks: [String: Task<Void, Never>] = [:]
         for (name, configuration) in self.upstreams {
-            tasks[name] = Task {
-                let verdict = await Self.verdict(on: configuration)
-                // A gateway that ends closes its connections itself.
-                guard case .failed(let reason) = verdict, !Task.isCancelled else { return }
+            guard let watch = watches[name] else { continue }
+            tasks[name] = Task { await Self.tryUntilUsable(name, configuration, watch, pause, write) }
+        }
+        return tasks
+    }
+
+    private static func tryUntilUsable(
+        _ name: String,
+        _ configuration: HTTP2Configuration,
+        _ watch: UpstreamWatch,
+        _ pause: Duration,
+        _ write: @Sendable (LogMessage) -> Void
+    ) async {
+        var hasFailed = false
+        repeat {
+            let verdict = await self.verdict(on: configuration)
+            // A gateway that ends closes its connections itself.
+            guard !Task.isCancelled else { return }
+            switch verdict {
+            case .usable:
+                watch.tried(nil)
+                guard hasFailed else { return }
+                write(
+                    LogMessage(
+                        GatewayLogEvent.upstream,
+                        .notice,
+                        "upstreams.\(name): it can be used now",
+                        [.upstream: .text(name)]
+                    )
+                )
+            case .failed(let reason):
+                let decides = watch.tried(.now("The trial of the connection failed: \(reason)"))
+                guard decides || !hasFailed else { return }
+                hasFailed = true
                 write(
                     .warning(
                         GatewayLogEvent.upstream,
@@ -45,9 +90,9 @@ struct UpstreamTrials: Sendable {
                         [.upstream: .text(name), .reason: .text(reason)]
                     )
                 )
+                try? await Task.sleep(for: pause)
             }
-        }
-        return tasks
+        } while watch.awaitsTrial && !Task.isCancelled
     }
 
     private static func verdict(on configuration: HTTP2Configuration) async -> Verdict {

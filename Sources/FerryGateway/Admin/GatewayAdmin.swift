@@ -15,8 +15,6 @@ package final class GatewayAdmin: Sendable {
         package var watches: [UpstreamWatch]
         /// The numbers of the upstreams that the configuration no longer names.
         package var removed: Set<Int> = []
-        /// The last failure of an upstream with its cure, by its number.
-        package var lastError: @Sendable (_ upstream: Int) -> AlarmLine?
         package var changedFiles: @Sendable () -> [String]
         package var refusedReload: @Sendable () -> AlarmLine?
         /// Reads the configuration again, and returns the result as JSON; nil if this gateway cannot.
@@ -32,7 +30,6 @@ package final class GatewayAdmin: Sendable {
             self.process = process
             self.upstreams = upstreams
             self.watches = watches
-            self.lastError = { _ in nil }
             self.changedFiles = { [] }
             self.refusedReload = { nil }
             self.copied = { _ in }
@@ -150,7 +147,8 @@ package final class GatewayAdmin: Sendable {
             certificates: around.process.certificates,
             alarms: around.process.alarms.all,
             changedFiles: around.changedFiles(),
-            refusedReload: around.refusedReload()
+            refusedReload: around.refusedReload(),
+            listTrouble: figures.listTrouble
         )
         status.judge()
         let measured = numbers.map { number in
@@ -212,7 +210,7 @@ package final class GatewayAdmin: Sendable {
     ) -> GatewayStatus.Upstream {
         let state: GatewayStatus.Upstream.State =
             switch watched.state {
-            case .failing: .failing
+            case .failing, .trialFailed: .failing
             case _ where figures.hasOutage: .outage
             case .untried: .untried
             case .good: .good
@@ -228,14 +226,20 @@ package final class GatewayAdmin: Sendable {
             p50: figures.recent.quantile(0.5),
             p99: figures.recent.quantile(0.99),
             held: figures.held,
-            shutTopics: figures.shutTopics,
+            shutTopics: figures.shutTopics.map { shut in
+                GatewayStatus.Upstream.ShutTopic(
+                    topic: shut.topic,
+                    cause: ReasonWords.shut(shut.topic, at: around.upstreams[index].name, for: shut.reason),
+                    held: shut.held
+                )
+            },
             pings: GatewayStatus.Upstream.Pings(
                 sent: watched.activity.pings.sent,
                 answered: watched.activity.pings.answered,
                 unanswered: watched.activity.pings.unanswered,
                 last: watched.lastPing
             ),
-            lastError: around.lastError(index)
+            lastError: watched.lastError
         )
     }
 }

@@ -46,11 +46,11 @@ extension GatewayStatus {
                 )
             case .untried, .good: break
             }
+            // The last error of the upstream may be of another topic, and so of another client.
             for topic in upstream.shutTopics {
-                let cause = upstream.lastError.map { " \($0.sentence)" } ?? ""
                 sentences.append(
-                    "Not delivering for \(topic): \(upstream.name) refuses the topic, its key or all its tokens.\(cause)"
-                        + StatusWords.waiting(upstream.held, isStored: self.store != .none)
+                    "Not delivering: \(topic.cause)"
+                        + StatusWords.waiting(topic.held, isStored: self.store != .none)
                 )
             }
         }
@@ -63,8 +63,11 @@ extension GatewayStatus {
         if self.store == .troubled {
             sentences.append("The store cannot be written. Notifications wait, and no new client is taken.")
         }
-        if self.counts.unwritten > 0, self.alarms.last?.sentence.contains("list of rejections") == true {
-            sentences.append("\(self.counts.unwritten) lines wait for the list of rejections.")
+        if let listTrouble {
+            sentences.append(
+                "The list of rejections cannot be written: \(listTrouble). "
+                    + "\(StatusWords.number(self.counts.unwritten, "line")) of it wait\(self.counts.unwritten == 1 ? "s" : "")."
+            )
         }
         sentences += CertificateEnd.troubles(self.certificates, now: self.now, cure: "Replace it, and reload.")
         if let age = self.oldestAge, age >= 60, delivers {

@@ -37,6 +37,8 @@ package struct GatewayStatus: ServerStatus, Hashable {
     package var changedFiles: [String]
     /// The last reload, if it was refused; nil: there was none, or it was taken.
     package var refusedReload: AlarmLine? = nil
+    /// The reason why the list of rejections cannot be written; nil: it can, or there is none.
+    package var listTrouble: String? = nil
 
     package struct Client: Hashable, Codable, Sendable {
         package var name: String
@@ -62,11 +64,20 @@ package struct GatewayStatus: ServerStatus, Hashable {
         package var p50: Double?
         package var p99: Double?
         package var held: Int
-        package var shutTopics: [String]
+        package var shutTopics: [ShutTopic]
         /// Nil: the gateway is of a version that did not count them.
         package var pings: Pings?
-        /// The last failure with its cure; nil: there was none.
+        /// The last failure of its connections, or of its trial, with the cure; nil: there was none.
         package var lastError: AlarmLine?
+
+        /// A topic for which notifications wait, because APNs refuses it or the credentials.
+        package struct ShutTopic: Hashable, Codable, Sendable {
+            package var topic: String
+            /// The refusal with its explanation, in one or two sentences.
+            package var cause: String
+            /// The notifications that wait for this topic.
+            package var held: Int
+        }
 
         /// The PINGs since the start. One whose connection ended for another reason is neither answered nor unanswered.
         package struct Pings: Hashable, Codable, Sendable {
@@ -78,8 +89,10 @@ package struct GatewayStatus: ServerStatus, Hashable {
         }
 
         package enum State: String, CaseIterable, Codable, Sendable {
+            /// Nothing failed, and no notification went there yet.
             case untried
             case good
+            /// There is no connection: the last ones failed, or the trial of the upstream did.
             case failing
             /// It answers everything with a fault of its own: see ``Outage``.
             case outage

@@ -64,7 +64,7 @@ extension Dispatch {
             self.send(id, now: now)
             return nil
         case .blocked:
-            if !isStale, self.routes.blocked(route, now: now.monotonic) {
+            if !isStale, self.routes.blocked(route, outcome.reason, now: now.monotonic) {
                 self.shut(route, outcome.reason, now: now)
             }
             guard !self.isOver(job, now: now) else { return self.bury(id, job, outcome, now: now.epochSeconds) }

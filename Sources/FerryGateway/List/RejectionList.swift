@@ -34,7 +34,7 @@ package struct RejectionList: Sendable {
 
     private enum State {
         case good
-        case refused(retryAt: NIODeadline)
+        case refused(String, retryAt: NIODeadline)
     }
 
     private var format: RejectionLine
@@ -86,11 +86,12 @@ package struct RejectionList: Sendable {
     /// Whether every line is in the file.
     var isIdle: Bool { self.lines.isEmpty && self.underWay == nil }
 
-    private var isInTrouble: Bool { if case .refused = self.state { true } else { false } }
+    /// The reason why the file cannot be written; nil if it can.
+    var trouble: String? { if case .refused(let trouble, _) = self.state { trouble } else { nil } }
 
     /// Whether the file accepted nothing at the last try.
     var isStuck: Bool {
-        guard self.underWay == nil, case .refused(let retryAt) = self.state else { return false }
+        guard self.underWay == nil, case .refused(_, let retryAt) = self.state else { return false }
         return retryAt > .distantPast
     }
 
@@ -144,7 +145,7 @@ package struct RejectionList: Sendable {
         else {
             return nil
         }
-        if case .refused(let retryAt) = self.state, now < retryAt { return nil }
+        if case .refused(_, let retryAt) = self.state, now < retryAt { return nil }
         var lines: [[UInt8]] = []
         var length = 0
         // If the place after the last batch is unknown, the batch has no lines and only asks for it. Without the place,
@@ -191,21 +192,21 @@ package struct RejectionList: Sendable {
 
     private mutating func note(_ trouble: String?, now: NIODeadline) {
         guard let trouble else {
-            if self.isInTrouble { self.events.append(.listAllClear) }
+            if self.trouble != nil { self.events.append(.listAllClear) }
             self.state = .good
             self.isOverflowing = false
             return
         }
-        if !self.isInTrouble { self.events.append(.listTrouble(trouble)) }
-        self.state = .refused(retryAt: now + Self.retry)
+        if self.trouble == nil { self.events.append(.listTrouble(trouble)) }
+        self.state = .refused(trouble, retryAt: now + Self.retry)
     }
 
     /// Lets the file be tried immediately.
-    mutating func tryNow() { if self.isInTrouble { self.state = .refused(retryAt: .distantPast) } }
+    mutating func tryNow() { if let trouble { self.state = .refused(trouble, retryAt: .distantPast) } }
 
     /// When to call ``takeBatch(durable:now:)`` again; nil if only an input can change the result.
     var nextDeadline: NIODeadline? {
-        guard self.underWay == nil, !self.lines.isEmpty, case .refused(let retryAt) = self.state else { return nil }
+        guard self.underWay == nil, !self.lines.isEmpty, case .refused(_, let retryAt) = self.state else { return nil }
         return retryAt
     }
 

@@ -28,7 +28,7 @@ package struct GatewayFigures: Sendable {
         /// The notifications that wait at shut gates.
         package var held: Int
         /// The topics whose gate is shut: APNs refuses topic or credential.
-        package var shutTopics: [String]
+        package var shutTopics: [ShutTopic]
         /// Whether it answers everything with a fault of its own: see ``Outage``.
         package var hasOutage: Bool
     }
@@ -46,6 +46,8 @@ package struct GatewayFigures: Sendable {
     package var store: Store?
     /// Nil: there is no store.
     package var letters: LetterShelf.Figures?
+    /// The reason why the list of rejections cannot be written; nil: it can, or there is none.
+    package var listTrouble: String? = nil
 
     /// The state of the store.
     package enum Store: Hashable, Sendable {
@@ -94,7 +96,8 @@ extension GatewayMachine {
             underWay: self.dispatch.underWay,
             isOpen: self.isOpen(now: now),
             store: self.journal?.condition,
-            letters: self.journal == nil ? nil : self.letters.figures
+            letters: self.journal == nil ? nil : self.letters.figures,
+            listTrouble: self.list?.trouble
         )
     }
 }

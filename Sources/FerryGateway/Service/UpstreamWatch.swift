@@ -1,6 +1,8 @@
+package import FerryAdmin
 package import FerryCore
 
-/// The connections, requests, failures and PINGs of an upstream, from its provider's observer. Any thread.
+/// The connections, requests, failures and PINGs of an upstream, from its provider's observer, and the result of its
+/// trial. Any thread.
 package final class UpstreamWatch: ProviderObserver {
     package struct Figures: Hashable, Sendable {
         /// The events since the start, and the present queues. The times of PINGs are in ``pingTimes`` only.
@@ -10,6 +12,9 @@ package final class UpstreamWatch: ProviderObserver {
         package var pingTimes = TimeHistogram()
         /// The last of these times, in seconds; nil: no PING was answered.
         package var lastPing: Double?
+        /// The last failure of the common connections, or of the trial, with its cure; nil: there was none. It is never
+        /// that of an earlier provider, which may have had another host or other credentials.
+        package var lastError: AlarmLine?
 
         /// Adds the counts of an earlier provider. The queues and the state stay.
         fileprivate mutating func add(_ earlier: Figures) {
@@ -25,9 +30,19 @@ package final class UpstreamWatch: ProviderObserver {
         }
     }
 
+    /// The state of the way to an upstream.
+    ///
+    /// ```
+    ///   untried ──────── trial failed ───────────────▶ trialFailed
+    ///   trialFailed ──── trial succeeded ────────────▶ untried
+    ///   each ─────────── connection ─────────────────▶ good
+    ///   each ─────────── failure, and no connection ─▶ failing
+    /// ```
     package enum State: Hashable, Sendable {
-        /// Nothing was tried yet.
+        /// No connection for notifications was tried yet, and no trial has failed.
         case untried
+        /// The last trial failed, and no connection for notifications was tried yet.
+        case trialFailed
         /// A connection was opened, and nothing failed since.
         case good
         /// There is no connection, because of the last failures of these kinds.
@@ -45,6 +60,27 @@ package final class UpstreamWatch: ProviderObserver {
     private let state = Locked(Watched())
 
     package init() {}
+
+    /// Notes a failure of the common connections, with its cure.
+    package func failed(_ error: AlarmLine) { self.state.withLock { $0.figures.lastError = error } }
+
+    /// Notes the result of a trial. The connections for notifications prove more, so they decide once there was one.
+    ///
+    /// - Parameter failure: the failure with its cure; nil if the upstream can be used.
+    /// - Returns: whether another trial could still change the state.
+    @discardableResult
+    package func tried(_ failure: AlarmLine?) -> Bool {
+        self.state.withLock { watched in
+            switch watched.figures.state {
+            case .untried, .trialFailed:
+                watched.figures.state = failure == nil ? .untried : .trialFailed
+                if let failure { watched.figures.lastError = failure }
+                return true
+            case .good, .failing:
+                return false
+            }
+        }
+    }
 
     /// Counts on from the watch of the provider that this one replaces, so that no count goes back.
     func follow(_ predecessor: UpstreamWatch) { self.state.withLock { $0.predecessor = predecessor } }
@@ -77,8 +113,14 @@ package final class UpstreamWatch: ProviderObserver {
 
     /// Whether the last tries to connect have failed.
     var isFailing: Bool {
-        if case .failing = self.state.withLock({ $0.figures.state }) { true } else { false }
+        switch self.state.withLock({ $0.figures.state }) {
+        case .untried, .good: false
+        case .trialFailed, .failing: true
+        }
     }
+
+    /// Whether a trial has failed, and nothing has tried the upstream since.
+    package var awaitsTrial: Bool { self.state.withLock { $0.figures.state } == .trialFailed }
 
     /// The figures, with the counts of the providers before this one.
     package var figures: Figures {

@@ -1,3 +1,4 @@
+import FerryAdmin
 import FerryBinary
 import FerryCore
 import FerryTerminal
@@ -294,6 +295,19 @@ import Testing
                 "ferry: upstreams.apns: connection failed: It is down.", "ferry: upstreams.apns: alone",
             ]
         )
+    }
+
+    @Test func `the status keeps the last failure of the common connections, and no other message`() {
+        let (lines, watch) = (Lines(), UpstreamWatch())
+        let common = UpstreamLog.logger("apns", watch) { lines.append($0.text) }
+        let side = Logger(label: "test") { _ in
+            UpstreamLog(upstream: "apns", isSide: true) { lines.append($0.text) }
+        }
+        common.warning("connection failed", metadata: ["apns.error": "It is down."])
+        common.warning("outcomes contradicted", metadata: ["apns.count": "3"])
+        side.warning("connection failed", metadata: ["apns.error": "The connection of one client."])
+        #expect(watch.figures.lastError?.sentence == "It is down.")
+        #expect(lines.all.count == 3)
     }
 
     @Test func `a line of the last minute is not written again, and a hundred others are enough`() {

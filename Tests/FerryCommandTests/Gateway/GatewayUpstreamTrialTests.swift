@@ -1,8 +1,14 @@
 import Ferry
+import FerryAdmin
+import FerryCore
+import FerryGateway
 import FerryProxyTestSupport
+import FerryTerminal
 import FerryTesting
 import Foundation
 import Testing
+
+@testable import FerryCommand
 
 /// Upstreams that are tried without a push, with and without a proxy.
 @Suite(.timeLimit(.minutes(10))) struct GatewayUpstreamTrialTests {
@@ -79,6 +85,49 @@ import Testing
             let (program, _) = try await harness.start()
             let sentence = "upstreams.apns: it cannot be used now: No connection to localhost:1"
             #expect(try await eventually { try program.messages.contains(sentence) })
+        }
+    }
+
+    @Test func `the status shows an upstream whose trial at the start failed, with its error and cure`() async throws {
+        try await GatewayHarness.run { harness in
+            let (program, _) = try await harness.start(["admin": #"{"socket": "admin"}"#])
+            #expect(try await eventually { try program.messages.contains("it cannot be used now") })
+            let output = try await FerryProgram.run(
+                ["gateway", "status", "--socket", harness.directory.path("admin"), "--json"],
+                in: harness.directory
+            )
+            #expect(output.status == 1)
+            let status = try JSONDecoder().decode(GatewayStatus.self, from: Data(output.result.utf8))
+            let upstream = try #require(status.upstreams.first)
+            let error = "The trial of the connection failed: No connection to localhost:1: "
+            #expect(upstream.state == .failing)
+            #expect(upstream.lastError?.sentence.hasPrefix(error) == true)
+            #expect(status.condition.level == .down)
+            #expect(status.condition.sentence.hasPrefix("Not delivering to apns. \(error)"))
+        }
+    }
+
+    @Test func `a trial that failed is repeated until the upstream can be used, which is said`() async throws {
+        try await self.withAPNs { harness, apns, upstream in
+            let configuration = try harness.configuration(["upstreams": "{\"apns\": \(upstream)}}"])
+            let port = apns.port
+            await apns.stop()
+            let watch = UpstreamWatch()
+            let lines = Locked<[String]>([])
+            let trials = UpstreamTrials(try GatewayCommand.plan(of: configuration))
+            let tasks = trials.start(["apns": watch], pause: .milliseconds(5)) { message in
+                lines.withLock { $0.append(message.text) }
+            }
+            #expect(try await eventually { watch.awaitsTrial })
+            var simulated = SimulatedAPNs.Configuration(credentials: harness.credentials)
+            simulated.port = port
+            let again = try await SimulatedAPNs.start(simulated)
+            for task in tasks.values { await task.value }
+            #expect(!watch.awaitsTrial && watch.figures.state == .untried)
+            let said = lines.withLock { $0 }
+            #expect(said.first?.contains("upstreams.apns: it cannot be used now: ") == true)
+            #expect(said.last == "ferry: upstreams.apns: it can be used now")
+            await again.stop()
         }
     }
 

@@ -95,16 +95,44 @@ import Testing
         #expect(!status.ready.isGood)
     }
 
-    @Test func `a refused key names the topic and the upstream`() {
+    @Test func `each refused topic has its own cause and its own number, and not the last error of the upstream`() {
         let status = Self.status {
-            $0.upstreams[0].shutTopics = ["com.example.shop"]
-            $0.upstreams[0].held = 1
-            $0.upstreams[0].lastError = AlarmLine(at: 1, "APNs refuses the provider token.")
+            $0.upstreams[0].shutTopics = [
+                .init(topic: "com.example.shop", cause: "apns refuses com.example.shop: TopicDisallowed.", held: 1),
+                .init(topic: "com.example.news", cause: "apns refuses com.example.news: MissingTopic.", held: 20),
+            ]
+            $0.upstreams[0].held = 21
+            $0.upstreams[0].lastError = AlarmLine(at: 1, "The connection of another client was reset.")
         }
-        let sentence =
-            "Not delivering for com.example.shop: apns refuses the topic, its key or all its tokens. "
-            + "APNs refuses the provider token. One notification waits in the store."
-        #expect(status.condition == Condition(.down, sentence))
+        let sentences = [
+            "Not delivering: apns refuses com.example.shop: TopicDisallowed. One notification waits in the store.",
+            "Not delivering: apns refuses com.example.news: MissingTopic. 20 notifications wait in the store.",
+        ]
+        #expect(status.troubles == sentences.map { Condition(.down, $0) })
+        #expect(status.condition == status.troubles.first)
+    }
+
+    @Test func `a list that cannot be written is a trouble with its cause, whatever alarm came last`() {
+        let status = Self.status {
+            $0.listTrouble = "No space left on device"
+            $0.counts.unwritten = 3
+            $0.alarms = [AlarmLine(at: 1, "The alarm of another client.")]
+        }
+        let sentence = "The list of rejections cannot be written: No space left on device. 3 lines of it wait."
+        #expect(status.troubles == [Condition(.trouble, sentence)])
+        let other = Self.status {
+            $0.counts.unwritten = 3
+            $0.alarms = [AlarmLine(at: 1, "The list of rejections cannot be written: this is over.")]
+        }
+        #expect(other.troubles.isEmpty)
+    }
+
+    @Test func `an upstream with a notification that waits for long is a trouble, and the gateway delivers`() {
+        let quiet = Self.status { $0.oldestAge = 59 }
+        #expect(quiet.condition.level == .well)
+        let status = Self.status { $0.oldestAge = 81 }
+        #expect(status.condition == Condition(.trouble, "The oldest notification has waited for 81 s."))
+        #expect(status.delivering.isGood)
     }
 
     @Test func `a certificate that ends in nine days is a trouble, and the gateway delivers`() {

@@ -1,3 +1,4 @@
+import FerryCore
 import NIOCore
 import Testing
 
@@ -13,7 +14,10 @@ import Testing
         func admits(now: NIODeadline) -> Bool { self.gate.admits(now: now) }
         func accepted() { self.gate.accepted(now: 1_700_000_000) }
         func refusedToken(now: NIODeadline) -> Bool { self.gate.refusedToken(now: now) }
-        func blocked(now: NIODeadline) -> Bool { self.gate.blocked(now: now) }
+        var reason: Reason? { self.gate.reason }
+        func blocked(_ reason: Reason? = .topicDisallowed, now: NIODeadline) -> Bool {
+            self.gate.blocked(reason, now: now)
+        }
     }
 
     @Test func `a gate is cold until something is accepted`() {
@@ -50,5 +54,18 @@ import Testing
         #expect(gate.blocked(now: self.start))
         #expect(!gate.blocked(now: self.start))
         #expect(!gate.admits(now: self.start))
+    }
+
+    @Test func `a shut gate names the last refusal, and an open one none`() {
+        let gate = Held()
+        for _ in 1...TopicGate.patience { _ = gate.refusedToken(now: self.start) }
+        #expect(gate.reason == .badDeviceToken)
+        #expect(!gate.blocked(.invalidProviderToken, now: self.start))
+        #expect(gate.reason == .invalidProviderToken)
+        // The next try is not delayed.
+        #expect(gate.admits(now: self.start + TopicGate.pause))
+        #expect(gate.reason == .invalidProviderToken)
+        gate.accepted()
+        #expect(gate.reason == nil)
     }
 }

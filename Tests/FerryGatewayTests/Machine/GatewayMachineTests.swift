@@ -204,6 +204,8 @@ import Testing
         let refusal = Outcome.rejected(Rejection(reason: .topicDisallowed, origin: .apns, status: 400))
         for number: UInt8 in 0..<90 { scene.answer([number], refusal) }
         #expect(scene.machine.closedReason(of: 0, now: scene.now) == .topicRefused)
+        let shut = ShutTopic(topic: "com.example.app", reason: .topicDisallowed, held: 90)
+        #expect(scene.machine.figures(now: scene.now).upstreams.map(\.shutTopics) == [[shut]])
     }
 
     @Test func `a token for another topic goes out with the next one, and is refused after the last`() {

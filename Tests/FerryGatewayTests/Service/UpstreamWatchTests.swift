@@ -1,3 +1,4 @@
+import FerryAdmin
 import FerryCore
 import Testing
 
@@ -12,6 +13,60 @@ import Testing
             activity.pings.wasAnswered(afterNanoseconds: time * 1_000_000)
         }
         return activity
+    }
+
+    private static let trouble = AlarmLine(at: 1, "No connection to localhost:1: Connection refused.")
+
+    private static func connected(_ connections: Int) -> ProviderActivity {
+        var activity = ProviderActivity()
+        activity.connected = connections
+        activity.standing.connections = connections
+        return activity
+    }
+
+    private static func failed(_ code: ProviderError.Code) -> ProviderActivity {
+        var activity = ProviderActivity()
+        activity.failures[code] = 1
+        return activity
+    }
+
+    @Test func `a trial that failed is shown with its error, until a trial or a connection works`() {
+        for works in [{ $0.tried(nil) }, { $0.observed(Self.connected(1)) }] as [(UpstreamWatch) -> Void] {
+            let watch = UpstreamWatch()
+            #expect(watch.figures.state == .untried && !watch.isFailing)
+            #expect(watch.tried(Self.trouble))
+            #expect(watch.figures.state == .trialFailed && watch.isFailing && watch.awaitsTrial)
+            #expect(watch.figures.lastError == Self.trouble)
+            works(watch)
+            #expect(!watch.isFailing && !watch.awaitsTrial)
+        }
+    }
+
+    @Test func `a trial that works shows nothing, because no notification went there`() {
+        let watch = UpstreamWatch()
+        #expect(watch.tried(nil))
+        #expect(watch.figures.state == .untried && watch.figures.lastError == nil)
+    }
+
+    @Test func `the connections for notifications prove more than a trial that ends later`() {
+        let good = UpstreamWatch()
+        good.observed(Self.connected(1))
+        #expect(!good.tried(Self.trouble))
+        #expect(good.figures.state == .good && good.figures.lastError == nil)
+        let failing = UpstreamWatch()
+        failing.observed(Self.failed(.connectFailed))
+        #expect(!failing.tried(nil))
+        #expect(failing.figures.state == .failing([.connectFailed]))
+    }
+
+    @Test func `the last error is not that of the provider before, which may have had another host`() {
+        let (old, new) = (UpstreamWatch(), UpstreamWatch())
+        old.failed(Self.trouble)
+        new.follow(old)
+        #expect(new.figures.lastError == nil)
+        old.failed(Self.trouble)
+        new.absorb()
+        #expect(new.figures.lastError == nil)
     }
 
     @Test func `without a PING there is no time`() {

@@ -66,7 +66,9 @@ struct Routes: Sendable {
     }
 
     /// Notes that the topic or the credentials were refused. Returns whether the gate shuts.
-    mutating func blocked(_ route: Int, now: NIODeadline) -> Bool { self.routes[route].gate.blocked(now: now) }
+    mutating func blocked(_ route: Int, _ reason: Reason?, now: NIODeadline) -> Bool {
+        self.routes[route].gate.blocked(reason, now: now)
+    }
 
     /// Ends the refusals of routes that are not used. Returns those whose gates were shut.
     mutating func leave(except used: Set<Int>) -> [Int] {
@@ -96,8 +98,10 @@ struct Routes: Sendable {
     }
 
     /// The topics of an upstream whose gate is shut, each once.
-    func shutTopics(of upstream: Int) -> [String] {
-        self.routes.indices.filter { self.routes[$0].upstream == upstream && self.isShut($0) }.map(self.topicName)
+    func shutTopics(of upstream: Int) -> [ShutTopic] {
+        self.routes.indices.filter { self.routes[$0].upstream == upstream && self.isShut($0) }.map {
+            ShutTopic(topic: self.topicName(of: $0), reason: self.routes[$0].gate.reason, held: self.held[$0].count)
+        }
     }
 
     func hasOutage(_ upstream: Int) -> Bool { self.outages[upstream].isOn }

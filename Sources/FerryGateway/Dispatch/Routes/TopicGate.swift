@@ -1,3 +1,4 @@
+internal import FerryCore
 internal import NIOCore
 
 /// The gate of one topic with one credential. It decides whether notifications are sent and refusals reported.
@@ -20,8 +21,8 @@ struct TopicGate: Sendable {
         /// No notification was accepted yet. The number counts refused tokens.
         case cold(refusals: Int)
         case warm
-        /// Notifications wait. The next one may be tried at this time.
-        case shut(tryAt: NIODeadline)
+        /// Notifications wait, because of this refusal. The next one may be tried at this time.
+        case shut(Reason?, tryAt: NIODeadline)
     }
 
     /// The number of dead tokens with which a list may begin without an alarm.
@@ -42,13 +43,17 @@ struct TopicGate: Sendable {
     var isShut: Bool { if case .shut = self.state { true } else { false } }
 
     /// When the next notification may be tried; nil if the gate is not shut.
-    var tryAt: NIODeadline? { if case .shut(let tryAt) = self.state { tryAt } else { nil } }
+    var tryAt: NIODeadline? { if case .shut(_, let tryAt) = self.state { tryAt } else { nil } }
+
+    /// The last refusal of the topic or the credentials, or `badDeviceToken` for too many refused tokens; nil if no
+    /// connection works with the credentials, or if the gate is not shut.
+    var reason: Reason? { if case .shut(let reason, _) = self.state { reason } else { nil } }
 
     /// Whether a notification may be sent now.
     mutating func admits(now: NIODeadline) -> Bool {
-        guard case .shut(let tryAt) = self.state else { return true }
+        guard case .shut(let reason, let tryAt) = self.state else { return true }
         guard tryAt <= now else { return false }
-        self.state = .shut(tryAt: now + Self.pause)
+        self.state = .shut(reason, tryAt: now + Self.pause)
         return true
     }
 
@@ -68,7 +73,7 @@ struct TopicGate: Sendable {
             self.state = .cold(refusals: refusals + 1)
             return false
         }
-        self.state = .shut(tryAt: now + Self.pause)
+        self.state = .shut(.badDeviceToken, tryAt: now + Self.pause)
         return true
     }
 
@@ -76,9 +81,14 @@ struct TopicGate: Sendable {
     mutating func leave() { if self.isShut { self.state = .cold(refusals: 0) } }
 
     /// Notes that the topic or the credentials were refused. Returns whether the gate shuts.
-    mutating func blocked(now: NIODeadline) -> Bool {
-        guard !self.isShut else { return false }
-        self.state = .shut(tryAt: now + Self.pause)
+    ///
+    /// - Parameter reason: APNs' reason; nil if no connection works with the credentials.
+    mutating func blocked(_ reason: Reason?, now: NIODeadline) -> Bool {
+        if case .shut(_, let tryAt) = self.state {
+            self.state = .shut(reason, tryAt: tryAt)
+            return false
+        }
+        self.state = .shut(reason, tryAt: now + Self.pause)
         return true
     }
 }
