@@ -2,6 +2,14 @@ internal import FerryAdmin
 
 /// The judgement of a gateway: one sentence for each trouble, and the worst of them for the whole.
 extension GatewayStatus {
+    /// The age of the oldest notification, in seconds, from which on the status speaks of it. It is that of a page which
+    /// somebody reads. The alert FerryGatewayWaitsLong in Compat/monitoring/alerts.yml wakes somebody, so it waits for
+    /// ``alertedWait``.
+    static let longWait: Double = 60
+    /// The age in that alert, which fires when the age has been larger for ``alertPatience``.
+    static let alertedWait: Double = 300
+    static let alertPatience: Double = 300
+
     /// Judges the figures, and fills ``condition``, ``troubles``, ``ready`` and ``delivering``.
     package mutating func judge() {
         let down = self.clients.isEmpty ? [] : self.downSentences
@@ -70,7 +78,7 @@ extension GatewayStatus {
             )
         }
         sentences += CertificateEnd.troubles(self.certificates, now: self.now, cure: "Replace it, and reload.")
-        if let age = self.oldestAge, age >= 60, delivers {
+        if let age = self.oldestAge, age >= Self.longWait, delivers {
             sentences.append("The oldest notification has waited for \(StatusWords.duration(age)).")
         }
         if let refusedReload { sentences.append("The last reload changed nothing: \(refusedReload.sentence)") }

@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test func `an upstream with a notification that waits for long is a trouble, and the gateway delivers`() {
-        let quiet = Self.status { $0.oldestAge = 59 }
+        let quiet = Self.status { $0.oldestAge = GatewayStatus.longWait - 1 }
         #expect(quiet.condition.level == .well)
         let status = Self.status { $0.oldestAge = 81 }
         #expect(status.condition == Condition(.trouble, "The oldest notification has waited for 81 s."))

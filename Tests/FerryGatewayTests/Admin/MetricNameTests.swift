@@ -137,6 +137,16 @@ import Testing
         }
     }
 
+    @Test func `the alert for a long wait has the numbers that stand beside that of the status`() throws {
+        let alerts = try Self.text("Compat/monitoring/alerts.yml")
+        let start = try #require(alerts.range(of: "alert: FerryGatewayWaitsLong")?.upperBound)
+        let alert = alerts[start...].prefix(upTo: alerts[start...].range(of: "- alert:")?.lowerBound ?? alerts.endIndex)
+        #expect(alert.contains("ferry_gateway_oldest_seconds > \(Int(GatewayStatus.alertedWait))\n"))
+        #expect(alert.contains("for: \(Int(GatewayStatus.alertPatience / 60))m\n"))
+        #expect(alert.contains("after \(Int(GatewayStatus.longWait)) s (GatewayStatus.longWait)"))
+        #expect(GatewayStatus.longWait < GatewayStatus.alertedWait)
+    }
+
     @Test func `the gateway's page names each cause of a refused connection`() throws {
         let row = try Self.text("Docs/commands/gateway.md").split(separator: "\n")
             .first { $0.hasPrefix("| `refused_connections_total`") }
