@@ -75,7 +75,7 @@ def silent(lab):
     recover(lab)
 
 
-@situation("APNs that refuses the certificate of the upstream", "FerryGatewayUpstreamUnreachable")
+@situation("APNs that refuses the certificate of the upstream", "FerryGatewayCredentialsRefused")
 def certificate_refused(lab):
     upstream = {"p8": None, "keyID": None, "teamID": None, "cert": "tls/client.pem", "key": "tls/client-key.pem"}
     # The topic of that certificate.

@@ -224,6 +224,14 @@ struct GatewayMetrics {
             "Topics whose notifications wait, because they or their credentials are refused.",
             self.status.upstreams.map { .init($0.shutTopics.count, [("upstream", $0.name)]) }
         )
+        text.add(
+            .gauge,
+            "ferry_gateway_upstream_credentials_refused",
+            "1 while there is no connection, because the certificate or the key is refused.",
+            self.upstreams.filter { $0.isUsable != nil }.map {
+                .init($0.watched.refusesCredentials ? 1 : 0, [("upstream", $0.name)])
+            }
+        )
         add(.gauge, "connections", "Open connections to the upstream.") { $0.activity.standing.connections }
         add(.gauge, "requests", "Requests under way.") { $0.activity.standing.unsettled }
         add(.counter, "connections_opened_total", "Connections that were opened.") { $0.activity.connected }

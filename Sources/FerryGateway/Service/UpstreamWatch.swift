@@ -16,6 +16,12 @@ package final class UpstreamWatch: ProviderObserver {
         /// that of an earlier provider, which may have had another host or other credentials.
         package var lastError: AlarmLine?
 
+        /// Whether there is no connection because the peer refuses the credentials: a certificate in the handshake, or a
+        /// provider token that no retry can cure. No gate shuts for it once a connection has worked.
+        var refusesCredentials: Bool {
+            if case .failing(let codes) = self.state { codes.contains(.credentialsRejected) } else { false }
+        }
+
         /// Adds the counts of an earlier provider. The queues and the state stay.
         fileprivate mutating func add(_ earlier: Figures) {
             self.activity.add(earlier.activity)

@@ -91,6 +91,30 @@ import Testing
         #expect(new.figures.lastPing == 0.005)
     }
 
+    /// An activity with a failure of this kind.
+    private static func failure(_ code: ProviderError.Code) -> ProviderActivity {
+        var activity = ProviderActivity()
+        activity.failures[code] = 1
+        return activity
+    }
+
+    @Test func `credentials are refused until a try to connect ends otherwise`() {
+        let watch = UpstreamWatch()
+        #expect(!watch.figures.refusesCredentials)
+        watch.observed(Self.failure(.credentialsRejected))
+        #expect(watch.figures.refusesCredentials)
+        // Nothing was tried meanwhile.
+        watch.observed(ProviderActivity())
+        #expect(watch.figures.refusesCredentials)
+        watch.observed(Self.failure(.connectTimeout))
+        #expect(!watch.figures.refusesCredentials)
+        watch.observed(Self.failure(.credentialsRejected))
+        var opened = ProviderActivity()
+        opened.connected = 1
+        watch.observed(opened)
+        #expect(!watch.figures.refusesCredentials)
+    }
+
     @Test func `the times of all PINGs are in the histogram, and in no sample`() {
         let watch = UpstreamWatch()
         for _ in 0..<10_000 { watch.observed(Self.activity(3)) }
