@@ -263,6 +263,7 @@ extension Dispatch {
     mutating func hold(_ id: JobID, flow: Int) {
         self.jobs.change(id) { job in
             job.wait = .gate
+            job.isTimed = false
             if job.isGuess { job.begin(with: flow) }
         }
         self.routes.hold(id, of: flow, at: self.flows[flow].route)

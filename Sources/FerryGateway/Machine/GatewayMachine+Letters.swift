@@ -82,6 +82,7 @@ extension GatewayMachine {
             }
         }
         job.isReleased = true
+        job.isTimed = false
         // No error response can name it.
         job.isNamed = false
         job.mayHaveArrived = letter.mayHaveArrived

@@ -76,6 +76,9 @@ struct Job: Sendable {
     let readAtSeconds: UInt32
     /// Whether the client counts the notification as accepted, because it took too long.
     var isReleased = false
+    /// Whether the time to its answer says how fast the way to APNs is. It does not if an earlier process read the
+    /// notification, if an operator sent its letter again, or if it waited at a shut gate.
+    var isTimed = true
     /// Whether the notification has an identifier. Without one, no error response can name it.
     var isNamed = true
 

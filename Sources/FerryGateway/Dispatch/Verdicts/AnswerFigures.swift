@@ -8,12 +8,13 @@ package struct AnswerFigures: Hashable, Sendable {
     package private(set) var refusals: [Reason: Int] = [:]
     /// The notifications that APNs took.
     package private(set) var accepted = 0
-    /// From the frame to the answer, of what APNs took or refused.
+    /// From the frame to the answer, of what APNs took or refused at the first try.
     package private(set) var times = TimeHistogram()
     /// The times of the last one to two minutes.
     var recent = RecentTimes()
 
-    mutating func add(_ outcome: Outcome, after time: TimeAmount, now: NIODeadline) {
+    /// - Parameter time: nil if the time says nothing about the way to APNs.
+    mutating func add(_ outcome: Outcome, after time: TimeAmount?, now: NIODeadline) {
         switch outcome {
         case .accepted:
             self.accepted += 1
@@ -24,6 +25,7 @@ package struct AnswerFigures: Hashable, Sendable {
         case .expired, .undelivered, .uncertain:
             return
         }
+        guard let time else { return }
         self.times.add(nanoseconds: time.nanoseconds)
         self.recent.add(nanoseconds: time.nanoseconds, now: Int64(clamping: now.uptimeNanoseconds))
     }

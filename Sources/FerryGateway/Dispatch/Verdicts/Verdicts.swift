@@ -53,8 +53,8 @@ struct Verdicts: Sendable {
 
     /// Counts an answer of APNs.
     ///
-    /// - Parameter time: the time since its notification was read.
-    mutating func answered(_ outcome: Outcome, by upstream: Int, after time: TimeAmount, now: NIODeadline) {
+    /// - Parameter time: the time since its notification was read; nil if it counts in no histogram.
+    mutating func answered(_ outcome: Outcome, by upstream: Int, after time: TimeAmount?, now: NIODeadline) {
         self.answers[upstream].add(outcome, after: time, now: now)
     }
 
