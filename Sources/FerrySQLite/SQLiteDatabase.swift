@@ -118,6 +118,13 @@ package final class SQLiteDatabase {
         return stat(self.path, &status) == 0 && Place(status) == self.place
     }
 
+    /// Leaves the log as it is when the connection closes. Call it when another process has the file although it is locked:
+    /// SQLite would copy its own older pages over those of the other process, and remove the log.
+    package func keepLogAtClose() {
+        let code = cferry_sqlite3_keep_log_at_close(self.handle)
+        assert(code == SQLITE_OK, "SQLite has the option since 3.16")
+    }
+
     /// The number of rows that the last statement changed.
     package var changeCount: Int { Int(sqlite3_changes(self.handle)) }
 

@@ -25,7 +25,6 @@ from situation import SITUATIONS
 TESTS = pathlib.Path(__file__).resolve().parent.parent.parent / ".build/alerts"
 # Alerts that no situation here fires. Compat/monitoring/tests/alerts.yml has series for them.
 UNREACHED = {
-    "FerryGatewayStoreTaken": "SQLite's lock keeps a second gateway from the store, and one without locks is not seen",
     "FerryGatewaySumBroken": "only a fault of Ferry breaks the sums",
 }
 # They tell that the machine is slow. If another program had it for a moment, a second try shows that.

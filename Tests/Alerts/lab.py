@@ -184,8 +184,19 @@ class Lab:
         """Starts the gateway. `files` is its limit of open files."""
         command = ["prlimit", f"--nofile={files}:{files}"] if files else []
         command += [self.ferry, "gateway", "--config", "gateway.json"]
+        self.gateway = self.on_disk(command, "gateway.log", **options)
+
+    def on_disk(self, command, log, **options):
+        """Starts a program whose disk has the troubles."""
         environment = {"LD_PRELOAD": str(self.library), "FERRY_DISK": str(self.disk)}
-        self.gateway = Program(command, self.folder, self.folder / "gateway.log", environment, **options)
+        return Program(command, self.folder, self.folder / log, environment, **options)
+
+    def start_second(self):
+        """Starts a gateway with the same store beside the other one, and returns it."""
+        admin = {"port": 0, "socket": str(self.folder / "second")}
+        second = {**self.configuration, "rejections": "second.jsonl", "admin": admin}
+        (self.folder / "second.json").write_text(json.dumps(second))
+        return self.on_disk([self.ferry, "gateway", "--config", "second.json"], "second.log")
 
     def reload(self):
         """Lets the gateway read the changed configuration."""

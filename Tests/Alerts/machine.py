@@ -126,6 +126,22 @@ def store_full(lab):
     recover(lab)
 
 
+@situation("A second gateway with the same store, on a disk without locks", "FerryGatewayStoreTaken")
+def store_taken(lab):
+    lab.start()
+    connection = lab.connect()
+    lab.begin()
+    lab.trouble("unlocked")
+    second = lab.start_second()
+    try:
+        for _ in range(3):
+            connection.sendall(lab.frames(good=20))
+            lab.until(lambda s: s.sum("store_taken") == 1, "the store is taken", 20)
+            lab.scrape()
+    finally:
+        second.end()
+
+
 @situation("A store whose file was moved", "FerryGatewayStoreNotWritable")
 def store_moved(lab):
     lab.start()

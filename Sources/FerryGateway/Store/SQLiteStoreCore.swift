@@ -60,6 +60,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         let finding: HighWaterMark.Finding
         do {
             finding = try opened.0.mark.check(last: opened.1.last, of: self.path)
+            try opened.0.mark.take()
         } catch {
             throw StoreError(error.description)
         }
@@ -220,6 +221,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     /// Answers whether the process with this epoch still has the store.
     func ask(_ epoch: UInt64) -> StoreAnswer {
+        if let file, self.isTaken(file) { return .fenced }
         do {
             let present = try self.read { file throws(SQLiteError) in
                 var present: UInt64?
@@ -238,6 +240,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     func append(_ commit: StoreCommit) -> StoreAnswer {
         guard let file else { return .unavailable(Self.isClosed.description) }
+        guard !self.isTaken(file) else { return .fenced }
         if let refused, refused.number < commit.segment.number { return .unavailable(refused.reason) }
         // The file was removed. A commit to it would be lost when the process ends.
         guard file.database.isInPlace else {
@@ -259,7 +262,15 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
     }
 
-    /// Returns false if another process has the store.
+    /// Whether another process has opened the store since this one has. SQLite's lock prevents that, but not every shared
+    /// file system has locks.
+    private func isTaken(_ file: File) -> Bool {
+        guard file.mark.isTaken else { return false }
+        file.database.keepLogAtClose()
+        return true
+    }
+
+    /// Returns false if the commit is not of the present epoch.
     private static func write(_ commit: StoreCommit, _ file: File) throws(SQLiteError) -> Bool {
         let number = Int64(bitPattern: commit.segment.number)
         try file.advance.run([.integer(number), .integer(Int64(bitPattern: commit.epoch))])

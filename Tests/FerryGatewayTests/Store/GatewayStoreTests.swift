@@ -140,6 +140,28 @@ import Foundation
         }
     }
 
+    @Test func `an owner whose store another process has taken without a lock writes nothing more`() async throws {
+        try await self.withShelf(.sqlite) { shelf in
+            let store = shelf.store()
+            let epoch = try await store.open().epoch
+            #expect(await self.append(self.commit(1, epoch: epoch), to: store) == .durable)
+            // A process on a file system without locks leaves this, when it opens the store.
+            try HighWaterMark(path: "\(shelf.path)-mark").take()
+            #expect(await self.append(self.commit(2, epoch: epoch), to: store) == .fenced)
+            #expect(await self.append(self.commit(2, epoch: epoch), to: store) == .fenced)
+            #expect(await self.claim(.client("old"), epoch, of: store) == .fenced)
+            // The log is the other process's. Without it, its last commits would be lost.
+            await store.close()
+            #expect(FileManager.default.fileExists(atPath: "\(shelf.path)-wal"))
+            let next = shelf.store()
+            let opening = try await next.open()
+            #expect(try await self.segments(next).map(\.number) == [1])
+            #expect(await self.append(self.commit(2, epoch: opening.epoch), to: next) == .durable)
+            await next.close()
+            #expect(!FileManager.default.fileExists(atPath: "\(shelf.path)-wal"))
+        }
+    }
+
     @Test(arguments: Kind.allCases) func `only the newest owner has claims`(_ kind: Kind) async throws {
         try await self.withShelf(kind) { shelf in
             let store = shelf.store()
