@@ -299,7 +299,7 @@ def delivering(trial, browser, checks, minutes):
             pictures(page, checks)
             began = time.monotonic()
             send(14, 6)
-        # The rate on the page is that of 10 to 20 s. After them it is steady.
+        # The rate on the page is that since its last change, for 10 to 20 s at most. After them it is steady.
         time.sleep(max(0, began + 22 - time.monotonic()))
         # Both reasons have to stand on the page, because a new row loads it anew.
         page.open(url)

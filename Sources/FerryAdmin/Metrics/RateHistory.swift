@@ -1,4 +1,7 @@
 /// The rates of the last hour, in fixed memory: what happened in each of the last 360 steps of ten seconds.
+///
+/// The present rate is that of the last ten to twenty seconds, which makes a steady figure of few events. If the last two
+/// seconds do not agree with it, the rate has changed, and what was before them no longer counts.
 package struct RateHistory: Hashable, Sendable {
     /// The counts of one step.
     package struct Step: Hashable, Codable, Sendable {
@@ -13,51 +16,85 @@ package struct RateHistory: Hashable, Sendable {
         }
     }
 
-    package static let seconds = 10
+    /// The counts at one moment.
+    private struct Sample: Hashable {
+        var at: Double
+        var totals: Step
+    }
+
+    package static let seconds = 10.0
     package static let limit = 360
+    /// The least time that shows a change of rate, in seconds. A reader who asks each second sees it within three.
+    private static let shortTime = 2.0
+    /// The least time between two samples of it.
+    private static let pause = 0.5
 
     /// The steps that are over, from the oldest to the newest.
     package private(set) var steps: [Step] = []
-    private var beganAt: Int
+    private var beganAt: Double
     /// The counts when the present step began.
     private var base: Step
     private var last: Step
+    /// The counts of the last seconds. The first sample is the newest that is at least ``shortTime`` old, or the only one.
+    private var recent: [Sample]
+    /// The moment since which the rate is another one; nil if it has not changed.
+    private var change: Sample?
 
     /// - Parameter now: a monotonic time in seconds.
-    package init(_ totals: Step = Step(), now: Int) {
+    package init(_ totals: Step = Step(), now: Double) {
         self.base = totals
         self.last = totals
         self.beganAt = now
+        self.recent = [Sample(at: now, totals: totals)]
     }
 
     /// Notes the counts since the start of the process. Call it at least once in ten seconds; what happened in a longer gap
     /// counts for its first step.
-    package mutating func note(_ totals: Step, now: Int) {
+    package mutating func note(_ totals: Step, now: Double) {
         while now - self.beganAt >= Self.seconds {
             self.steps.append(totals - self.base)
             if self.steps.count > Self.limit { self.steps.removeFirst(self.steps.count - Self.limit) }
             self.base = totals
             self.beganAt += Self.seconds
             // A long sleep of the machine is not gone through step by step.
-            if now - self.beganAt > Self.seconds * Self.limit {
+            if now - self.beganAt > Self.seconds * Double(Self.limit) {
                 self.steps = []
                 self.beganAt = now
             }
         }
         self.last = totals
+        let isLater = self.recent.last.map { now - $0.at >= Self.pause } ?? true
+        if isLater { self.recent.append(Sample(at: now, totals: totals)) }
+        while self.recent.count > 1, now - self.recent[1].at >= Self.shortTime { self.recent.removeFirst() }
+        guard let first = self.recent.first, now - first.at >= 1 else { return }
+        let steady = self.rate(now: now)
+        if !steady.foretells(totals - first.totals, in: now - first.at) { self.change = first }
     }
 
-    /// The rate of the present and the last step, for each second.
-    package func rate(now: Int) -> Rate {
-        let before = self.steps.last ?? Step()
-        let present = self.last - self.base
-        let time = Double(max(now - self.beganAt, 0) + (self.steps.isEmpty ? 0 : Self.seconds))
-        guard time >= 1 else { return Rate(read: 0, accepted: 0, rejected: 0) }
-        return Rate(
-            read: Double(before.read + present.read) / time,
-            accepted: Double(before.accepted + present.accepted) / time,
-            rejected: Double(before.rejected + present.rejected) / time
+    /// The rate for each second: since the begin of the last step, or since the rate changed, if that was later.
+    package func rate(now: Double) -> Rate {
+        var start = Sample(at: self.beganAt, totals: self.base)
+        if let step = self.steps.last { start = Sample(at: self.beganAt - Self.seconds, totals: self.base - step) }
+        if let change, change.at > start.at { start = change }
+        guard now - start.at >= 1 else { return Rate(read: 0, accepted: 0, rejected: 0) }
+        return Rate(self.last - start.totals, in: now - start.at)
+    }
+}
+
+extension Rate {
+    fileprivate init(_ counts: RateHistory.Step, in time: Double) {
+        self.init(
+            read: Double(counts.read) / time,
+            accepted: Double(counts.accepted) / time,
+            rejected: Double(counts.rejected) / time
         )
+    }
+
+    /// Whether chance alone could make these counts: of a Poisson distribution, 99 in 100 are within 2.5 deviations.
+    fileprivate func foretells(_ counts: RateHistory.Step, in time: Double) -> Bool {
+        [(self.read, counts.read), (self.accepted, counts.accepted), (self.rejected, counts.rejected)].allSatisfy {
+            abs(Double($1) - $0 * time) <= 2.5 * ($0 * time).squareRoot() + 0.5
+        }
     }
 }
 

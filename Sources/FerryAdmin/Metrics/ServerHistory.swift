@@ -20,5 +20,5 @@ package final class ServerHistory: Sendable {
     }
 
     /// Seconds of a clock that is not set.
-    private static var uptime: Int { Int(NIODeadline.now().uptimeNanoseconds / 1_000_000_000) }
+    private static var uptime: Double { Double(NIODeadline.now().uptimeNanoseconds) / 1e9 }
 }

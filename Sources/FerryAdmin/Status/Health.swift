@@ -9,7 +9,7 @@ package struct Health: Hashable, Codable, Sendable {
     }
 }
 
-/// Events per second, averaged over the last ten to twenty seconds.
+/// Events per second, averaged over the last ten to twenty seconds, or since the rate changed.
 package struct Rate: Hashable, Codable, Sendable {
     package var read: Double
     package var accepted: Double

@@ -18,7 +18,7 @@ package struct AppStoreStatus: ServerStatus, Hashable {
     package var ready = Health(isGood: true, "")
     package var delivering = Health(isGood: true, "")
     package var posts: Posts
-    /// Posts for each second, over the last ten to twenty seconds: all, answered with 200, and others.
+    /// Posts for each second: all, answered with 200, and others.
     package var rate: Rate
     /// The last hour in steps of ten seconds, the oldest first.
     package var history: [RateHistory.Step]

@@ -21,7 +21,7 @@ package struct GatewayStatus: ServerStatus, Hashable {
     package var unanswered: Int
     /// The age of the oldest notification without a last answer, in seconds; nil if each has one.
     package var oldestAge: Double?
-    /// For each second, over the last ten to twenty seconds.
+    /// For each second; see ``Rate``.
     package var rate: Rate
     /// The last hour in steps of ten seconds, the oldest first.
     package var history: [RateHistory.Step]
