@@ -23,6 +23,8 @@ OPTIONS = [
 ]  # fmt: skip
 DESKTOP = (1120, 800)
 PHONE = (360, 780)
+# A window in which the page and its tables scroll.
+SMALL = (700, 500)
 
 
 class Browser:

@@ -85,7 +85,8 @@ package enum PagePiece {
         let lines = troubles.indices.dropFirst().map {
             "<li \(self.bound("troubles.\($0).sentence|s", troubles[$0].sentence))</li>"
         }
-        return "<section><h2>Besides</h2><ul class=\"plain\">\(lines.joined())</ul></section>"
+        return "<section aria-labelledby=\"besides\"><h2 id=\"besides\">Besides</h2>"
+            + "<ul class=\"plain\">\(lines.joined())</ul></section>"
     }
 
     package static func cards(_ cards: [Card]) -> String {
@@ -159,6 +160,6 @@ package enum PagePiece {
         }
         let none = "<p class=\"quiet\">None since the start.</p>"
         let list = lines.isEmpty ? none : "<ul class=\"plain\">\(lines.joined())</ul>"
-        return "<section><h2>Last alarms</h2>\(list)</section>"
+        return "<section aria-labelledby=\"last-alarms\"><h2 id=\"last-alarms\">Last alarms</h2>\(list)</section>"
     }
 }

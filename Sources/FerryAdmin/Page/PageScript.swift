@@ -1,5 +1,8 @@
-/// The script of the page. It asks `/status` every second, and changes texts, colour and picture. A row that comes or goes
-/// loads the page anew.
+/// The script of the page. It asks `/status` every second, and changes texts, colour and picture.
+///
+/// If rows have come or gone, it reads the page once more, and takes over the parts that differ. What stays is the same
+/// element as before, so focus and scrolling stay, too. The first answer may already have a row that the page has not, so
+/// the page is read then as well.
 enum PageScript {
     static let text = #"""
         'use strict';
@@ -22,7 +25,7 @@ enum PageScript {
           const at = (s, path) => path.split('.').reduce((v, k) => v == null ? v : v[decodeURIComponent(k)], s);
           const shape = s => Object.keys(s).sort()
             .filter(k => k !== 'history' && s[k] !== null && typeof s[k] === 'object')
-            .map(k => Array.isArray(s[k]) ? k + s[k].length : k + Object.keys(s[k]).sort().join())
+            .map(k => Array.isArray(s[k]) ? k + s[k].length + s[k].map(v => v.name || '').join() : k + Object.keys(s[k]).sort().join())
             .concat(s.alarms.length ? s.alarms[s.alarms.length - 1].at : []).join('/');
           const line = (steps, key, top) => steps.map((p, i) =>
             (720 - (steps.length - i) * 2) + ',' + (150 - (top ? p[key] / top : 0) * 140).toFixed(1)).join(' ');
@@ -33,10 +36,44 @@ enum PageScript {
             // A screen reader speaks when this text changes.
             if (level && level.textContent !== word) level.textContent = word;
           };
-          let first = null, heard = performance.now();
-          const show = s => {
-            if (first !== null && first !== shape(s)) { location.reload(); return; }
-            first = shape(s);
+          // Sections have their titles as keys; other elements are taken in their order. Gone ones are those before the same.
+          const key = e => e.nodeName + (e.getAttribute('aria-labelledby') || '');
+          const merge = (old, next) => {
+            for (const a of [...old.attributes]) if (!next.hasAttribute(a.name)) old.removeAttribute(a.name);
+            for (const a of next.attributes) if (old.getAttribute(a.name) !== a.value) old.setAttribute(a.name, a.value);
+            if (!next.firstElementChild) {
+              if (old.textContent !== next.textContent) old.textContent = next.textContent;
+              return;
+            }
+            const left = [...old.children];
+            for (const child of [...next.children]) {
+              const place = left.findIndex(e => key(e) === key(child));
+              if (place < 0) { old.insertBefore(child, left[0] || null); continue; }
+              for (const gone of left.splice(0, place)) gone.remove();
+              merge(left.shift(), child);
+            }
+            for (const gone of left) gone.remove();
+          };
+          // The address of the page may hold credentials, and fetch refuses a URL with them. The origin has none.
+          const get = async path => {
+            const answer = await fetch(location.origin + path, { cache: 'no-store', signal: AbortSignal.timeout(5000) });
+            if (!answer.ok) throw new Error(answer.status);
+            return answer;
+          };
+          const read = async () => {
+            const page = new DOMParser().parseFromString(await (await get('/')).text(), 'text/html');
+            const [old, next] = [document, page].map(d => d.querySelector('main'));
+            if (old && next) merge(old, next);
+          };
+          let drawn = null, version = null, heard = performance.now();
+          const show = async s => {
+            // Another version has another script.
+            if (version !== null && version !== s.ferry) { location.reload(); return; }
+            version = s.ferry;
+            if (drawn !== shape(s)) {
+              await read();
+              drawn = shape(s);
+            }
             name(s.condition.level, { well: 'Well', trouble: 'Trouble', down: 'Down' }[s.condition.level]);
             for (const e of document.querySelectorAll('[data-b]')) {
               const [path, f] = e.dataset.b.split('|');
@@ -53,10 +90,7 @@ enum PageScript {
           };
           const ask = async () => {
             try {
-              // The address of the page may hold credentials, and fetch refuses a URL with them. The origin has none.
-              const answer = await fetch(location.origin + '/status', { cache: 'no-store', signal: AbortSignal.timeout(5000) });
-              if (!answer.ok) throw new Error(answer.status);
-              show(await answer.json());
+              await show(await (await get('/status')).json());
               heard = performance.now();
               if (live) live.textContent = 'Live';
             } catch (e) {

@@ -50,7 +50,7 @@ import Testing
     @Test func `the script asks the origin, because the page's own address may hold the token`() throws {
         let (html, answer) = Self.page("shop")
         // fetch refuses a URL with credentials, and a path alone would take those of the page.
-        #expect(html.ranges(of: "fetch(").count == 1 && html.contains("fetch(location.origin + '/status',"))
+        #expect(html.ranges(of: "fetch(").count == 1 && html.contains("fetch(location.origin + path,"))
         let policy = try #require(answer.headers.first { $0.name == "Content-Security-Policy" }?.value)
         #expect(policy.contains("connect-src 'self'"))
     }
