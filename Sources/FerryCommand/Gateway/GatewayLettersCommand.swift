@@ -203,6 +203,9 @@ struct LetterChangeOptions: ParsableArguments {
         for id in self.ids { try APNSID.check(id) }
     }
 
+    /// The letters of one request that changes them. Many would delay the answers to clients.
+    private static let changeLimit = 100
+
     /// Changes the letters page by page, until a failure.
     func carryOut(_ path: String, _ client: AdminClient) async -> LetterChanges {
         var changes = LetterChanges()
@@ -221,7 +224,7 @@ struct LetterChangeOptions: ParsableArguments {
     private func changeNamed(_ path: String, _ client: AdminClient, _ changes: inout LetterChanges) async throws {
         var rest = self.ids[...]
         while !rest.isEmpty {
-            let ids = Array(rest.prefix(GatewayAdmin.letterLimit))
+            let ids = Array(rest.prefix(Self.changeLimit))
             rest = rest.dropFirst(ids.count)
             var doubts: Set<String> = []
             for id in ids {
@@ -242,9 +245,13 @@ struct LetterChangeOptions: ParsableArguments {
             after = page.next
             // A letter that ends after the command began is not among those that the operator has seen.
             let letters = page.letters.filter { Double($0.endedAt) <= now.timeIntervalSince1970 }
-            guard !letters.isEmpty else { continue }
-            for (letter, result) in zip(letters, try await client.change(path, letters.map(\.apnsID))) {
-                changes.note(result, mayHaveArrived: letter.mayHaveArrived)
+            var rest = letters[...]
+            while !rest.isEmpty {
+                let part = rest.prefix(Self.changeLimit)
+                rest = rest.dropFirst(part.count)
+                for (letter, result) in zip(part, try await client.change(path, part.map(\.apnsID))) {
+                    changes.note(result, mayHaveArrived: letter.mayHaveArrived)
+                }
             }
         } while after != nil
     }
@@ -283,8 +290,13 @@ extension AdminClient {
         return try Self.decoded(LetterRow.self, try Self.body(of: response))
     }
 
+    /// Changes letters, and then waits for as long as that took. A long command so leaves the gateway half of its time for
+    /// clients.
     fileprivate func change(_ path: String, _ ids: [String]) async throws -> [LetterResult] {
         let body = ids.map { "\($0)\n" }.joined()
-        return try Self.decoded([LetterResult].self, try await self.ask(.POST, path, Array(body.utf8)))
+        let begin = ContinuousClock.now
+        let results = try Self.decoded([LetterResult].self, try await self.ask(.POST, path, Array(body.utf8)))
+        try await Task.sleep(for: begin.duration(to: .now))
+        return results
     }
 }
