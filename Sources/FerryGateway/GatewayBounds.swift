@@ -157,9 +157,9 @@ enum GatewayBounds {
     /// nothing may hold them longer than 8 s. This time, ``journal`` and ``drainQuiet`` add up to that.
     static let stop: TimeAmount = .seconds(6)
 
-    /// The bounds of notifications without a last answer.
+    /// The bounds of notifications without a final answer.
     enum Jobs {
-        /// The largest number of notifications without a last answer, of all clients together.
+        /// The largest number of notifications without a final answer, of all clients together.
         static let count = 1_000_000
         /// The largest size of their device tokens and payloads together, in bytes.
         static let bytes = 512 << 20

@@ -193,7 +193,7 @@ def waits_long(lab):
     lab.begin()
     lab.send(busy=1)
     lab.until_old()
-    # What waits has no last answer.
+    # What waits has no final answer.
     for _ in range(3):
         lab.push(good=100)
         lab.scrape()

@@ -262,10 +262,10 @@ class Lab:
             raise Fault("The trial was ended.")
 
     def settle(self, limit=90):
-        """Waits until each notification has its last answer."""
+        """Waits until each notification has its final answer."""
         # Answers of /metrics are up to 100 ms old.
         self.wait(0.15)
-        self.until(lambda s: s.sum("unanswered_notifications") == 0, "each notification has its last answer", limit)
+        self.until(lambda s: s.sum("unanswered_notifications") == 0, "each notification has its final answer", limit)
 
     # The clients
 
@@ -289,7 +289,7 @@ class Lab:
         )  # fmt: skip
 
     def traffic(self, **counts):
-        """Pushes, by default 100 good notifications, and waits for their last answers."""
+        """Pushes, by default 100 good notifications, and waits for their final answers."""
         self.push(**counts or {"good": 100})
         self.settle()
 

@@ -37,7 +37,7 @@ def situation(name, fires=None, *, implies=None, goes_on=True, minutes=35, is_lo
 
 
 def scrape_traffic(lab, **counts):
-    """Scrapes three times, each time after notifications that have their last answers."""
+    """Scrapes three times, each time after notifications that have their final answers."""
     for _ in range(3):
         lab.traffic(**counts)
         lab.scrape()

@@ -12,7 +12,7 @@ struct GatewayWaitingCommand: AsyncParsableCommand {
         commandName: "waiting",
         abstract: "Shows what waits for APNs, and why.",
         discussion: """
-            Everything without a last answer waits: what APNs has and has not answered, what goes out again, and what \
+            Everything without a final answer waits: what APNs has and has not answered, what goes out again, and what \
             cannot go out now. Letters do not wait: 'ferry gateway letters' shows them.
 
             Asks the gateway over its admin socket, as the user that runs it. With a million notifications it takes \

@@ -1,6 +1,6 @@
 internal import FerryAdmin
 
-/// The routes of the notifications without a last answer. They show device tokens, so they are on the socket alone, as
+/// The routes of the notifications without a final answer. They show device tokens, so they are on the socket alone, as
 /// those of the letters are.
 ///
 /// | route | answer |

@@ -80,7 +80,7 @@ struct GatewayMetrics {
         add(
             .gauge,
             "unanswered_notifications",
-            "Notifications without a last answer, in memory and in the store."
+            "Notifications without a final answer, in memory and in the store."
         ) { $0.counts.unanswered }
         add(.gauge, "connections", "Open connections of old clients.") { $0.connections }
         add(.counter, "episodes_total", "Error responses after which a client may send copies.") { $0.episodes }
@@ -88,7 +88,7 @@ struct GatewayMetrics {
         text.add(
             .gauge,
             "ferry_gateway_oldest_seconds",
-            "The age of the oldest notification without a last answer; 0 if there is none.",
+            "The age of the oldest notification without a final answer; 0 if there is none.",
             [.init(self.figures.oldestAge ?? 0)]
         )
         text.add(

@@ -19,7 +19,7 @@ package struct GatewayStatus: ServerStatus, Hashable {
     package var delivering = Health(isGood: true, "")
     package var counts: FateCounts
     package var unanswered: Int
-    /// The age of the oldest notification without a last answer, in seconds; nil if each has one.
+    /// The age of the oldest notification without a final answer, in seconds; nil if each has one.
     package var oldestAge: Double?
     /// For each second; see ``Rate``.
     package var rate: Rate

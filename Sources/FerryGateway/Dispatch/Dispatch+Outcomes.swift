@@ -3,7 +3,7 @@ internal import FerryMachine
 internal import HeapModule
 internal import NIOCore
 
-/// The outcomes of notifications. A last answer ends the job. After any other outcome the job is sent again.
+/// The outcomes of notifications. A final answer ends the job. After any other outcome the job is sent again.
 extension Dispatch {
     /// Takes an outcome. Returns nil if the job was given up, or will be sent again.
     ///

@@ -77,7 +77,7 @@ extension Dispatch {
     }
 
     private mutating func goOut(_ id: JobID, _ flow: Int, _ outgoing: Outgoing, over side: UInt64?) {
-        guard let job = self.jobs[id] else { return assertionFailure("a queued notification has no last answer") }
+        guard let job = self.jobs[id] else { return assertionFailure("a queued notification has no final answer") }
         if job.attempts == 0 {
             self.verdicts.count(job.scope.identity) {
                 $0.waiting -= 1

@@ -4,19 +4,19 @@ internal import FerryMachine
 internal import HeapModule
 internal import NIOCore
 
-/// The way from a notification that was read to its last answer, without I/O: jobs, topics, retries.
+/// The way from a notification that was read to its final answer, without I/O: jobs, topics, retries.
 ///
 /// ```
-///            ┌─────────┐ gate open  ┌───────┐ room  ┌──────────┐ last answer
+///            ┌─────────┐ gate open  ┌───────┐ room  ┌──────────┐ final answer
 ///   take ───▶│ waiting │───────────▶│ turns │──────▶│ upstream │────────────▶ settled
 ///            └─────────┘            └───────┘       └──────────┘
 ///                 ▲         back-off, gate shut           │
 ///                 └───────────────────────────────────────┘
 /// ```
 ///
-/// All notifications without a last answer are here, even if their client waits no longer. This is the spool.
+/// All notifications without a final answer are here, even if their client waits no longer. This is the spool.
 package struct Dispatch: ~Copyable {
-    /// The last answer to a job.
+    /// The final answer to a job.
     struct Settled {
         var fate: JobFate
         var first: Job.Reader
@@ -75,7 +75,7 @@ package struct Dispatch: ~Copyable {
     ///   - node: a random number, new for each process, or for each store.
     ///   - firstJob: the number of the first job. No job of this node ever had it.
     ///   - upstreams: the number of upstreams that the routes name.
-    ///   - jobLimit: the largest number of notifications without a last answer. A test has a lower one.
+    ///   - jobLimit: the largest number of notifications without a final answer. A test has a lower one.
     ///   - isStored: whether a store keeps the feedback rows.
     package init(
         identities: [GatewayIdentity],

@@ -123,7 +123,7 @@ package struct Journal {
         self.buffer.write(copy: reader, of: follower, readAt: now.epochSeconds)
     }
 
-    /// Notes the last answer to a job that was read in this segment.
+    /// Notes the final answer to a job that was read in this segment.
     mutating func answered(_ id: JobID, _ fate: JobFate, in segment: UInt64, now: Moment) {
         self.begin(now: now)
         self.buffer.write(answered: id, fate)

@@ -37,7 +37,7 @@ enum JournalRecord: Hashable {
     )
     /// A notification that is not forwarded, because it is a copy of the job's.
     case copy(Reader, JobID, readAt: UInt32, ReplayKey, isConstant: Bool)
-    /// The last answer to a job.
+    /// The final answer to a job.
     case answered(JobID, JobFate)
     /// The error response that opens the episode may have been written. The job is the one that it named.
     case told(EpisodeID, JobID?)

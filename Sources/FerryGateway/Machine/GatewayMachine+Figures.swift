@@ -36,7 +36,7 @@ package struct GatewayFigures: Sendable {
     package var counts: FateCounts
     package var clients: [Client]
     package var upstreams: [Upstream]
-    /// The age of the oldest notification without a last answer, in seconds; nil if each has one.
+    /// The age of the oldest notification without a final answer, in seconds; nil if each has one.
     package var oldestAge: Double?
     /// The notifications that the upstreams have.
     package var underWay: Int

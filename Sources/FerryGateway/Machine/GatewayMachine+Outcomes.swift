@@ -34,7 +34,7 @@ extension GatewayMachine {
         self.dispatch.jobs.scope(of: JobID(rawValue: record.tag.rawValue))
     }
 
-    /// Notes a last answer, and passes it on as soon as its feedback row, if any, is durable.
+    /// Notes a final answer, and passes it on as soon as its feedback row, if any, is durable.
     func settled(
         _ settled: Dispatch.Settled,
         _ id: JobID,
@@ -53,7 +53,7 @@ extension GatewayMachine {
         }
     }
 
-    /// Passes a last answer to the connections that wait for it, and to the filter for copies that come later.
+    /// Passes a final answer to the connections that wait for it, and to the filter for copies that come later.
     func pass(
         _ settled: Dispatch.Settled,
         _ id: JobID,

@@ -38,7 +38,7 @@ extension GatewayMachine {
         self.places[id].map { self.scopes.key(of: $0).identity }
     }
 
-    /// The number of a client's notifications without a last answer.
+    /// The number of a client's notifications without a final answer.
     func unanswered(of client: Int) -> Int { self.dispatch.jobs.count(of: client) }
 
     /// Whether an upstream that the configuration no longer names has done all its work.

@@ -2,7 +2,7 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// The notifications without a last answer, as an operator sees them. Nothing changes.
+/// The notifications without a final answer, as an operator sees them. Nothing changes.
 extension GatewayMachine {
     /// The largest number of places in the table of jobs that one turn of the event loop looks at. A million of them in one
     /// turn would delay every client.
@@ -100,7 +100,7 @@ extension GatewayMachine {
 }
 
 extension Dispatch {
-    /// The reason why a job has no last answer.
+    /// The reason why a job has no final answer.
     ///
     /// - Parameter unreachable: the upstreams to which there is no connection. Their providers have taken some notifications
     ///   already, which wait all the same.

@@ -103,7 +103,7 @@ final class GatewayMachine {
         return counts
     }
     var connectionCount: Int { self.places.count }
-    /// The number of notifications without a last answer.
+    /// The number of notifications without a final answer.
     var jobCount: Int { self.dispatch.jobs.count }
 
     /// Whether a new connection of this identity is accepted.
@@ -248,14 +248,14 @@ final class GatewayMachine {
         }
     }
 
-    /// Gives up the notifications without a last answer, except those at an upstream. Each one is lost and reported as
+    /// Gives up the notifications without a final answer, except those at an upstream. Each one is lost and reported as
     /// an event, unless the store has it.
     func abandon() {
         self.lostBefore = self.lost
         self.dispatch.abandon(durable: self.journal?.durable)
     }
 
-    /// Gives up the notifications without a last answer, after the end of the upstreams. With a store, they stay there.
+    /// Gives up the notifications without a final answer, after the end of the upstreams. With a store, they stay there.
     ///
     /// - Returns: whether no notification was lost since the call of ``abandon()``.
     func giveUpUnanswered() -> Bool {

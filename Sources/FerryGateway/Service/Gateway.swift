@@ -162,7 +162,7 @@ package final class Gateway: Sendable {
 
     // MARK: Notifications that wait
 
-    /// Returns the next notifications without a last answer that the filter admits, `limit` at most, and the place behind
+    /// Returns the next notifications without a final answer that the filter admits, `limit` at most, and the place behind
     /// the last that was looked at; nil at the end. One turn of the event loop looks at some thousand, so a page may be
     /// empty and not the last.
     package func waiting(
@@ -174,7 +174,7 @@ package final class Gateway: Sendable {
         return try await driver.eventLoop.submit { driver.waiting(after: place, filter, limit: limit) }.get()
     }
 
-    /// Returns the sums of the next notifications without a last answer, and the place as
+    /// Returns the sums of the next notifications without a final answer, and the place as
     /// ``waiting(after:_:limit:)`` does.
     package func waitingSums(
         after place: WaitingPlace,
@@ -238,7 +238,7 @@ package final class Gateway: Sendable {
     }
 
     /// Stops accepting, and ends the open connections within 5 s. Without a store, it then waits until every notification
-    /// has its last answer. With one, notifications that no upstream has stay there for the next start.
+    /// has its final answer. With one, notifications that no upstream has stay there for the next start.
     ///
     /// Connections that come to a passed socket meanwhile wait for the next process.
     ///

@@ -129,12 +129,12 @@ final class GatewayDriver: @unchecked Sendable {
         return results
     }
 
-    /// Returns the next notifications without a last answer; see ``GatewayMachine/waiting(after:_:limit:unreachable:now:)``.
+    /// Returns the next notifications without a final answer; see ``GatewayMachine/waiting(after:_:limit:unreachable:now:)``.
     func waiting(after place: WaitingPlace, _ filter: WaitingFilter, limit: Int) -> ([WaitingRow], WaitingPlace?) {
         self.machine.waiting(after: place, filter, limit: limit, unreachable: self.unreachable, now: .now)
     }
 
-    /// Returns the sums of the next notifications without a last answer.
+    /// Returns the sums of the next notifications without a final answer.
     func waitingSums(after place: WaitingPlace, _ filter: WaitingFilter) -> ([WaitingSum], WaitingPlace?) {
         self.machine.waitingSums(after: place, filter, unreachable: self.unreachable, now: .now)
     }
@@ -444,7 +444,7 @@ final class GatewayDriver: @unchecked Sendable {
     }
 
     /// Calls `body` when the end need not wait for any notification. With a store, it has each one that was read, or is
-    /// another process's by now. Without one, each has its last answer, because nothing else is left of it.
+    /// another process's by now. Without one, each has its final answer, because nothing else is left of it.
     func settle(then body: @escaping () -> Void) {
         self.run { machine, now in
             machine.sealJournal(now: now)
@@ -459,11 +459,11 @@ final class GatewayDriver: @unchecked Sendable {
         body()
     }
 
-    /// Gives up the notifications that have no last answer and are not at an upstream. No further notification goes to
+    /// Gives up the notifications that have no final answer and are not at an upstream. No further notification goes to
     /// an upstream. Outcomes are still heard and kept.
     func abandon() { self.run { machine, _ in machine.abandon() } }
 
-    /// Gives up all notifications without a last answer, after the upstreams have ended.
+    /// Gives up all notifications without a final answer, after the upstreams have ended.
     ///
     /// - Returns: whether no notification was lost.
     func giveUpUnanswered() -> Bool {

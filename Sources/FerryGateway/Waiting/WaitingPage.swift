@@ -5,7 +5,7 @@ package struct WaitingPage: Hashable, Codable, Sendable {
     package var next: String?
 }
 
-/// A notification without a last answer as operators see it. As in the list of letters, it has no payload.
+/// A notification without a final answer as operators see it. As in the list of letters, it has no payload.
 package struct WaitingRow: Hashable, Codable, Sendable {
     package var apnsID: String
     package var client: String

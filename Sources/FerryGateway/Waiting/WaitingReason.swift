@@ -1,4 +1,4 @@
-/// The reason why a notification has no last answer yet. The words are in answers and options, so never change one.
+/// The reason why a notification has no final answer yet. The words are in answers and options, so never change one.
 package enum WaitingReason: String, CaseIterable, Codable, Sendable {
     /// The upstream has it, and has not answered.
     case underWay

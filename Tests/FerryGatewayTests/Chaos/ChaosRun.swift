@@ -11,7 +11,7 @@ import Testing
 
 /// A gateway with a SQLite store, an APNs that is killed again and again, and clients of every manner.
 struct ChaosRun {
-    /// How long the gateway may take for its last answers. A device that was busy waits five minutes for its next try.
+    /// How long the gateway may take for its final answers. A device that was busy waits five minutes for its next try.
     private static let limit: Duration = .seconds(900)
     private static let topic = "com.example.app"
 
@@ -147,7 +147,7 @@ struct ChaosRun {
         }
     }
 
-    /// Waits until everything that was read has its last answer.
+    /// Waits until everything that was read has its final answer.
     ///
     /// - Returns: false when the limit passed first.
     func becomesIdle() async throws -> Bool {

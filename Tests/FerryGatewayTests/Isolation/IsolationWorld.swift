@@ -145,7 +145,7 @@ final class IsolationWorld {
         return Moment(monotonic: self.simulation.now, epochSeconds: 1_700_000_000 + UInt32(seconds))
     }
 
-    /// Runs until everything has its last answer, `limit` at most. Returns how long it took.
+    /// Runs until everything has its final answer, `limit` at most. Returns how long it took.
     func run(atMost limit: TimeAmount) -> TimeAmount {
         let begin = self.simulation.now
         while self.simulation.now < begin + limit {

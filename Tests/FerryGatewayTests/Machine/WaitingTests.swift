@@ -6,7 +6,7 @@ import Testing
 
 @testable import FerryGateway
 
-/// The notifications without a last answer, as an operator sees them.
+/// The notifications without a final answer, as an operator sees them.
 @Suite struct WaitingTests {
     private static let busy = Outcome.rejected(Rejection(reason: .serviceUnavailable, origin: .apns, status: 503))
     private static let refused = Outcome.rejected(Rejection(reason: .topicDisallowed, origin: .apns, status: 400))

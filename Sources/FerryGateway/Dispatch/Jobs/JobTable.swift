@@ -1,4 +1,4 @@
-/// The jobs that have no last answer, by their numbers.
+/// The jobs that have no final answer, by their numbers.
 ///
 /// Numbers are given in order, and most jobs end soon and nearly in order. These are in a ring, where the number gives
 /// the place. Few jobs live long. They move to a table, so that the ring does not grow with the gaps between them.

@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// The notifications that have no last answer, within the room that the clients share.
+/// The notifications that have no final answer, within the room that the clients share.
 ///
 /// These are all of them, whether or not their clients still wait.
 struct Jobs: Sendable {
@@ -22,7 +22,7 @@ struct Jobs: Sendable {
 
     var count: Int { self.table.count }
 
-    /// The number of a client's notifications without a last answer.
+    /// The number of a client's notifications without a final answer.
     func count(of identity: Int) -> Int { self.room.count(of: identity) }
 
     /// Adds clients that a reload has brought.
@@ -45,7 +45,7 @@ struct Jobs: Sendable {
     /// Whether another notification may be read from this client.
     func hasRoom(for identity: Int) -> Bool { self.room.isFree(for: identity) }
 
-    /// A copy of the job; nil if the job has its last answer.
+    /// A copy of the job; nil if the job has its final answer.
     subscript(id: JobID) -> Job? { self.table[id] }
 
     /// The client of the job.
@@ -66,9 +66,9 @@ struct Jobs: Sendable {
     /// Changes the job in place, if it has not ended.
     mutating func change(_ id: JobID, _ body: (inout Job) -> Void) { self.table.change(id, body) }
 
-    /// Removes a job that has its last answer.
+    /// Removes a job that has its final answer.
     mutating func remove(_ id: JobID, _ job: borrowing Job) {
-        assert(self.table[id] != nil, "a job has one last answer")
+        assert(self.table[id] != nil, "a job has one final answer")
         self.table.remove(id)
         self.room.remove(job)
     }

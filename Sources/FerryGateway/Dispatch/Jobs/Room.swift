@@ -1,4 +1,4 @@
-/// The shares of the clients in the room for notifications without a last answer.
+/// The shares of the clients in the room for notifications without a final answer.
 ///
 /// ```
 ///   ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▒▒▒▒░░░░░░░░░░░░░░░░░░
@@ -26,7 +26,7 @@ struct Room: Sendable {
         while self.shares.count < identities { self.shares.append(Share()) }
     }
 
-    /// The number of notifications of a client without a last answer.
+    /// The number of notifications of a client without a final answer.
     func count(of identity: Int) -> Int { self.shares[identity].count }
 
     /// Whether any room is free.

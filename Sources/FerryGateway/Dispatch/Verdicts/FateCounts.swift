@@ -1,7 +1,7 @@
 /// The counts of the notifications that the gateway has read, by their fate.
 ///
 /// ``read``, ``recovered`` and ``retried`` are together always the sum of ``forwarded``, ``waiting``, ``swallowed``,
-/// ``refusedHere``, ``knownBad`` and ``droppedUnsent``. The last answers and ``unanswered`` are together always the sum of
+/// ``refusedHere``, ``knownBad`` and ``droppedUnsent``. The final answers and ``unanswered`` are together always the sum of
 /// ``forwarded``, ``waiting`` and ``droppedUnsent``.
 package struct FateCounts: Hashable, Codable, Sendable {
     /// Notifications that were read whole, faulty ones too.
@@ -49,7 +49,7 @@ package struct FateCounts: Hashable, Codable, Sendable {
     /// Notifications that may have arrived. Each has a line in the list.
     package var uncertain: Int { self.unknown + self.copies }
 
-    /// Notifications without a last answer.
+    /// Notifications without a final answer.
     package var unanswered: Int {
         self.forwarded + self.waiting + self.droppedUnsent
             - (self.accepted + self.gone + self.refused + self.expired + self.deadLetters + self.unknown)
