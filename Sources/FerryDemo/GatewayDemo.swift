@@ -5,7 +5,7 @@ internal import FerryGateway
 internal import FerryTesting
 
 /// The gateway's part of the demo: a client that speaks only the binary protocol delivers over HTTP/2, gets its error
-/// responses, sends again what followed, and reads the feedback list.
+/// responses, repeats their followers, and reads the feedback list.
 struct GatewayDemo {
     static let count = 2000
     /// The numbers of notifications with bad device tokens, and of those whose devices lost the app. The first

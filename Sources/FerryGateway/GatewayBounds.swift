@@ -1,15 +1,15 @@
 internal import NIOCore
 
-/// The limits and times of a notification's way through the gateway: copies, ledger, connections, dispatch and journal.
+/// The limits and times of the gateway's copies, ledgers, connections, dispatch and journal.
 ///
-/// A bound that one type alone knows stands in that type: a segment of the journal (``Segment/limit``), dead letters
+/// A bound that only one type needs stands in that type: a segment of the journal (``Segment/limit``), dead letters
 /// (``LetterShelf``), the list of rejections (``RejectionList``), feedback rows (``FeedbackRows``), strangers
 /// (``StrangerOrder``).
 enum GatewayBounds {
     // MARK: The replay filter
 
-    /// The largest number of entries of one identity. Above it the oldest whole episode is dropped, so a copy may be
-    /// doubled, but no notification is swallowed.
+    /// The largest number of entries of one identity. Above it the oldest whole episode is dropped. Its copies are then
+    /// delivered twice, but no notification is swallowed.
     static let entriesPerIdentity = 1_000_000
     /// The largest number of entries of all identities together.
     static let entries = 4_000_000
@@ -40,16 +40,16 @@ enum GatewayBounds {
     /// may come on several connections, or of several episodes.
     static let trimDelay: TimeAmount = .seconds(2)
     /// The number of new notifications in a row after which a single notification that equals a follower is not taken
-    /// for its copy. Copies come in a row, so a client that sends a single copy later doubles it.
+    /// for its copy. Copies come in a row. If a client sends a single copy later, the notification is delivered twice.
     static let doubtAfter = 3
     /// How long after an error response or a copy nothing is doubted on a connection that was open at that time.
     /// Notifications that the client had written before it come first there.
     static let doubtDelay: TimeAmount = .seconds(2)
     /// The number of first followers that must come again in a row before they count as copies. It holds for followers
     /// under new identifiers on the connection that was told, and for followers on other connections, because a program
-    /// may repeat itself on purpose. Those before it are doubled. Frames like those of Pushy need one only, because
-    /// Pushy is known to repeat them. The same number of copies in a row under their old identifiers shows after the
-    /// drain that the very last follower may come next.
+    /// may repeat itself on purpose. The copies before that are delivered twice. Frames like those of Pushy need one
+    /// only, because Pushy is known to repeat them. The same number of copies in a row under their old identifiers
+    /// shows after the drain that the very last follower may come next.
     static let circle = 3
     /// The number of last followers by which the class is judged. Even a small cache still has them.
     static let evidence = 32
@@ -68,9 +68,9 @@ enum GatewayBounds {
     /// lives longer by this time.
     static let reconnection: Int64 = 6
 
-    /// The age up to which a client may send notifications again after a crash. The episode of the crash lives as long.
+    /// The age of notifications that a client may repeat after a crash. The episode of the crash lives as long.
     static let crashLifetime: TimeAmount = .seconds(60)
-    /// The number of notifications of one connection that are kept for a crash.
+    /// The number of notifications of one connection that are kept in case of a crash.
     static let crashFrames = followers
     /// The number of notifications that may match no episode of a crash, at the start of a new connection and inside a
     /// row of copies.
@@ -168,7 +168,7 @@ enum GatewayBounds {
         /// The largest number of rejections that may still be told.
         static let rejections = 1_000_000
 
-        /// How long a notification without an expiration is sent again. An outage of APNs must not lose it.
+        /// How long a notification without an expiration is tried. An outage of APNs must not lose it.
         static let lifetime: TimeAmount = .hours(1)
         /// The first back-off. It doubles up to ``lastRetry``.
         static let firstRetry: TimeAmount = .seconds(1)
@@ -176,7 +176,7 @@ enum GatewayBounds {
         /// The same for a device that gets too many notifications.
         static let firstBusyRetry: TimeAmount = .seconds(10)
         static let lastBusyRetry: TimeAmount = .minutes(5)
-        /// The number of times that a notification which may have arrived is sent again.
+        /// The number of times that the gateway repeats a notification that may have arrived.
         static let unknownCopies = 1
         /// How long such a copy waits for another connection. An outage of APNs may last as long.
         static let otherConnection = Self.lifetime
@@ -198,7 +198,7 @@ enum GatewayBounds {
 
         /// How long a segment stays after its last job was answered. Its frames may be needed after a crash.
         static let lifetime = GatewayBounds.crashLifetime
-        /// The oldest segments are written again if less than one job in this number is unanswered.
+        /// The jobs of the oldest segments are rewritten if less than one job in this number is unanswered.
         static let sparseness = 8
         /// The length of all segments above which segments are dropped even if an open episode needs them. After a kill,
         /// copies of the dropped frames are delivered twice.
@@ -208,7 +208,7 @@ enum GatewayBounds {
         /// read within this time. It is the sum of ``GatewayBounds/age`` and
         /// ``GatewayBounds/journal``, rounded up.
         static let episodeAge: TimeAmount = .seconds(4)
-        /// The age up to which a client may send frames again after a crash, in seconds.
+        /// The age of frames that a client may repeat after a crash, in seconds.
         static let crashAge = GatewayBounds.crashLifetime.nanoseconds / 1_000_000_000
     }
 }

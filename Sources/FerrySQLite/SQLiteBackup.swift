@@ -3,9 +3,9 @@ internal import FerryPlatform
 
 /// A copy of a database into another file, in steps, while the database is in use (sqlite.org/backup.html).
 ///
-/// The connection that writes the database also makes the copy. SQLite then puts each change of a copied page into the copy
-/// at once, and leaves new pages to later steps. So the copy is as new as its last step. If a second connection made it,
-/// each commit would begin it anew. No process but one may open the database in any case; see ``SQLiteDatabase``.
+/// The connection that writes the database also makes the copy. SQLite then puts each change of a copied page into the
+/// copy at once, and leaves new pages to later steps. So the copy is as new as its last step. If a second connection
+/// made it, each commit would begin it anew. Only one process may open the database anyway; see ``SQLiteDatabase``.
 ///
 /// The class is not `Sendable`. The thread of the database uses it.
 package final class SQLiteBackup {

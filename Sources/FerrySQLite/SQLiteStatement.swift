@@ -65,7 +65,8 @@ package struct SQLiteRow: ~Copyable {
     package func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(self.statement, column) }
 
     package func blob(_ column: Int32) -> [UInt8] {
-        // The pointer is read before the length, because the call for the length may convert the value.
+        // The pointer is read first, because this call may convert the value. The length is then that of the converted
+        // value.
         let bytes = sqlite3_column_blob(self.statement, column)
         let count = Int(sqlite3_column_bytes(self.statement, column))
         return Array(UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : count))

@@ -270,7 +270,7 @@ public final class ProviderTokenSource: Sendable {
     /// Every provider of this source leaves its connections: it makes no more requests on them, waits for the
     /// outstanding answers, and closes them. The next requests use new connections and tokens of the new key. The first
     /// such token is made at once, even if the last one is young. A request that APNs refuses because of the old key
-    /// was not processed, and is sent again with the new key. So no notification is lost or doubled.
+    /// was not processed, and is sent again with the new key. So no notification is lost or delivered twice.
     ///
     /// Replace the key first, then revoke the old one. If the old key is revoked first, refusals by APNs are final
     /// until the key is replaced.

@@ -35,8 +35,8 @@ package struct ProcessFigures: Hashable, Sendable {
         return figures
     }
 
-    /// When the machine started, in UNIX seconds. The file has a number for each interrupt of a large machine, so that it is
-    /// read once.
+    /// When the machine started, in UNIX seconds. It is read once, because the file has a number for each interrupt of
+    /// a large machine.
     private static let bootedAt: Double = {
         let lines = Self.contents("/proc/stat", longest: 1 << 20)?.split(separator: "\n") ?? []
         return lines.first { $0.hasPrefix("btime ") }.flatMap { Double($0.dropFirst(6)) } ?? 0

@@ -1,7 +1,7 @@
 /// The rates of the last hour, in fixed memory: what happened in each of the last 360 steps of ten seconds.
 ///
-/// The present rate is that of the last ten to twenty seconds, which makes a steady figure of few events. If the last two
-/// seconds do not agree with it, the rate has changed, and what was before them no longer counts.
+/// The present rate is that of the last ten to twenty seconds, so that few events make a steady figure. If the last two
+/// seconds do not agree with it, the rate has changed, and earlier counts are left out.
 package struct RateHistory: Hashable, Sendable {
     /// The counts of one step.
     package struct Step: Hashable, Codable, Sendable {
@@ -26,7 +26,7 @@ package struct RateHistory: Hashable, Sendable {
     package static let limit = 360
     /// The least time that shows a change of rate, in seconds. A reader who asks each second sees it within three.
     private static let shortTime = 2.0
-    /// The least time between two samples of it.
+    /// The least time between two samples, in seconds.
     private static let pause = 0.5
 
     /// The steps that are over, from the oldest to the newest.
@@ -37,7 +37,7 @@ package struct RateHistory: Hashable, Sendable {
     private var last: Step
     /// The counts of the last seconds. The first sample is the newest that is at least ``shortTime`` old, or the only one.
     private var recent: [Sample]
-    /// The moment since which the rate is another one; nil if it has not changed.
+    /// The counts since which the rate is another one; nil if it has not changed.
     private var change: Sample?
 
     /// - Parameter now: a monotonic time in seconds.
@@ -56,7 +56,7 @@ package struct RateHistory: Hashable, Sendable {
             if self.steps.count > Self.limit { self.steps.removeFirst(self.steps.count - Self.limit) }
             self.base = totals
             self.beganAt += Self.seconds
-            // A long sleep of the machine is not gone through step by step.
+            // After a long sleep of the machine, the steps in between are skipped.
             if now - self.beganAt > Self.seconds * Double(Self.limit) {
                 self.steps = []
                 self.beganAt = now

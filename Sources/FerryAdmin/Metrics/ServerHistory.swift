@@ -2,7 +2,7 @@ internal import FerryCore
 internal import FerryPlatform
 internal import NIOCore
 
-/// The start of a server, and its rates of the last hour. The snapshots have them in common. Any thread.
+/// The start of a server, and its rates of the last hour. All snapshots share them. Any thread.
 package final class ServerHistory: Sendable {
     /// UNIX seconds.
     package let startedAt = Int(Date.now.timeIntervalSince1970)
@@ -19,6 +19,6 @@ package final class ServerHistory: Sendable {
         }
     }
 
-    /// Seconds of a clock that is not set.
+    /// Seconds of a clock that nobody sets.
     private static var uptime: Double { Double(NIODeadline.now().uptimeNanoseconds) / 1e9 }
 }

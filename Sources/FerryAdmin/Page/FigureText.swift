@@ -10,7 +10,7 @@ package enum FigureText {
         return (number < 0 ? "−" : "") + String(digits.reversed())
     }
 
-    /// A rate for each second.
+    /// A rate per second as text. Below 10 it has one decimal.
     package static func rate(_ rate: Double) -> String {
         rate >= 10 ? self.number(Int(rate.rounded())) : "\((rate * 10).rounded() / 10)"
     }

@@ -136,7 +136,8 @@ package enum PagePiece {
         return self.table(title, [(word, false), ("count", true)], rows)
     }
 
-    /// A name as one step of a path. The script of the page splits a binding at dots and bars.
+    /// A name as one step of a binding's path. Dots and bars in it are escaped, because the page's script splits the
+    /// binding there.
     static func key(_ name: String) -> String {
         [("%", "%25"), (".", "%2E"), ("|", "%7C")].reduce(name) { $0.replacing($1.0, with: $1.1) }
     }

@@ -8,7 +8,7 @@ package struct AdminClient: Sendable {
     private static let limit: Duration = .seconds(10)
     /// The same for a command. A reload reads files, and binds addresses.
     private static let commandLimit: Duration = .seconds(60)
-    /// The longest answer: the status of ten thousand clients has less.
+    /// The longest answer, in bytes. The status of ten thousand clients is shorter.
     private static let longest = 32 << 20
 
     private let client: HTTPClient

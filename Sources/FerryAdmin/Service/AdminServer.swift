@@ -10,8 +10,8 @@ internal import NIOPosix
 /// The admin service of a process: HTTP/1.1 over a socket in the file system, and over a port where one is configured.
 ///
 /// It runs on an event loop of its own, so that slow or hostile connections delay nothing else. At most
-/// ``connectionLimit`` are open on each of both; a further one takes the place of the one that has waited longest between
-/// two requests, or else for a whole request.
+/// ``connectionLimit`` connections are open on each. A further one takes the place of the one that has waited longest
+/// between two requests. If there is none, it takes the place of the one that has waited longest for a whole request.
 ///
 /// Stop every server: releasing the last reference closes nothing.
 package final class AdminServer: Sendable {
@@ -45,11 +45,11 @@ package final class AdminServer: Sendable {
     }
 
     package static let connectionLimit = 64
-    /// The bytes of a request's body. Commands send names and small choices.
+    /// The largest body of a request, in bytes. A command sends little more than a name.
     private static let bodyLimit = 65_536
 
-    /// How long a stop waits for answers that are being made: a little longer than a reader waits for a snapshot. The owner
-    /// gives up before the stop what may take longer, such as a copy of a store.
+    /// How long a stop waits for answers that are being made: a little longer than a reader waits for a snapshot.
+    /// Before the stop, the owner gives up slower work, such as a copy of a store.
     private static let answerLimit: Duration = .seconds(3)
 
     /// The answers that are being made. Any thread.
@@ -150,7 +150,7 @@ package final class AdminServer: Sendable {
         return AdminServer(group, local, open, running, counted)
     }
 
-    /// The rule of a port. Others on its network scrape this machine under its name.
+    /// The rule of a port. Other machines scrape this one under its name, so the port answers to it.
     private static func rule(of port: Port) -> AdminAccess {
         AdminAccess(names: self.names.union([port.host]), token: port.token)
     }
@@ -230,8 +230,8 @@ package final class AdminServer: Sendable {
 
     /// Closes the sockets and all connections.
     ///
-    /// An answer that is still being made is handed to the event loop later, and that must exist then. If one takes too
-    /// long, the event loop stays.
+    /// An answer that is still being made goes to the event loop later, so the loop must exist until then. If an answer
+    /// takes too long, the event loop is not ended.
     package func stop() async {
         await self.local?.stop(within: .seconds(1))
         await self.open.withLock { $0 }?.server.stop(within: .seconds(1))
@@ -321,8 +321,8 @@ package struct AdminAnswer: Sendable {
         }
     }
 
-    /// The headers keep what is shown out of caches, frames, guesses of its type and pages of other origins. The server
-    /// leaves out the body in answer to `HEAD`, and keeps its length.
+    /// The headers keep the answer out of caches, frames and pages of other origins, and stop guesses of its type. The
+    /// server leaves out the body in answer to `HEAD`, and keeps its length.
     var serverAnswer: HTTPServerAnswer {
         var headers: HTTPHeaders = [
             "Content-Type": self.contentType, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",

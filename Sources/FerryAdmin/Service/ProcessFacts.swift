@@ -5,7 +5,7 @@ package struct ProcessFacts: Sendable {
     package var storePath: String?
     package var certificates: [CertificateEnd] = []
     package var alarms = RecentAlarms()
-    /// The lines that the log had no room for.
+    /// The number of log lines that were dropped.
     package var droppedLogs: @Sendable () -> Int = { 0 }
 
     package init(ferry: String, storePath: String? = nil) {

@@ -62,7 +62,7 @@ package final class StatusRoutes: Sendable {
     /// Answers a request that was let in.
     package func answer(_ request: AdminRequest) async -> AdminAnswer {
         guard request.method == "GET" || request.method == "HEAD" else { return .notFound }
-        // It says that the process answers, and nothing of its work: a restart would not help against anything else.
+        // It says only that the process answers. A restart would not cure anything else.
         if request.path == "/health/live" { return AdminAnswer(status: 200, "It runs.") }
         guard ["/", "/status", "/metrics", "/health/ready", "/health/delivering"].contains(request.path) else {
             return .notFound

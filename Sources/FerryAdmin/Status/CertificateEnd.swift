@@ -2,7 +2,7 @@ internal import FerryOpenSSL
 
 /// The end of a certificate that the process uses.
 package struct CertificateEnd: Hashable, Codable, Sendable {
-    /// The days before the end from which it is a trouble.
+    /// The number of days before its end from which on a certificate is a trouble.
     package static let troubleDays = 30
 
     /// The file as the configuration names it.
@@ -21,7 +21,7 @@ package struct CertificateEnd: Hashable, Codable, Sendable {
     /// The whole days that are left; 0 on the last one, and negative after the end.
     package func daysLeft(now: Int) -> Int { CertificateEnds.wholeDays(Double(self.endsAt - now)) }
 
-    /// One sentence for each certificate that ends soon, the first end in front.
+    /// One sentence for each certificate that ends soon, the earliest end first.
     ///
     /// - Parameter cure: the last sentence, such as "Replace it, and reload."
     package static func troubles(_ ends: [CertificateEnd], now: Int, cure: String) -> [String] {

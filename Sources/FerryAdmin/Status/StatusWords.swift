@@ -31,7 +31,7 @@ package enum StatusWords {
         return now - time < 2 ? "now" : "\(self.duration(Double(now - time))) ago"
     }
 
-    /// A sentence about notifications that wait, with a space in front; nothing if none waits.
+    /// A sentence about notifications that wait, with a space in front; empty if none waits.
     package static func waiting(_ count: Int, isStored: Bool) -> String {
         switch count {
         case ...0: ""

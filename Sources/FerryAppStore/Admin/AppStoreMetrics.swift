@@ -11,7 +11,7 @@ struct AppStoreMetrics {
     let deliveries: [DeliveryWatch.Figures]
     let status: AppStoreStatus
     let connections: ConnectionCounts
-    /// The lines that the log had no room for.
+    /// The number of log lines that were dropped.
     let droppedLogs: Int
     /// The size of the store on disk; nil if there is no store, or its disk does not answer.
     let storeBytes: Int?

@@ -40,7 +40,7 @@ extension AppStoreStatus {
     }
 
     private var deliveryFaults: [String] {
-        // Without a store, taking is delivering.
+        // Without a store, a notification is taken only when it is delivered.
         guard self.store != .none else { return [] }
         return self.destinations.filter { $0.state == .failing }.map {
             "Not delivering to \($0.name): \(Self.sentence($0.lastFailure?.sentence))"

@@ -4,7 +4,8 @@ package import FerryAdmin
 ///
 /// The members are documented in Docs/commands/appstore.md. No part of a notification is among them.
 package struct AppStoreStatus: ServerStatus, Hashable {
-    /// The version of this document. It grows when a member changes its meaning or goes; new members may come without.
+    /// The version of this document. It grows when a member changes its meaning or is removed, but not for a new
+    /// member.
     package static let version = 1
 
     package var version = Self.version

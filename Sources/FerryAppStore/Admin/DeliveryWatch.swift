@@ -15,7 +15,7 @@ package final class DeliveryWatch: Sendable {
         package var underWay = 0
         /// The attempts that failed since the last one that succeeded.
         package var failuresInARow = 0
-        /// How long attempts took that succeeded.
+        /// The times of attempts that succeeded.
         package var times = TimeHistogram()
         /// The same of the last one to two minutes.
         package var recent = TimeHistogram()

@@ -31,7 +31,7 @@ package struct PostFigures: Hashable, Sendable {
     package var taken = 0
     /// Posts whose notification was safe before.
     package var copies = 0
-    /// Verified, and not safe: Apple comes again.
+    /// Verified posts whose notification is not safe.
     package var postponed = 0
     package var refused: [Cause: Int] = [:]
     /// The answers to posts by status.

@@ -13,7 +13,8 @@ package struct ControlClient: Sendable {
         case failed(String)
     }
 
-    /// The longest answer that is taken: ten thousand lines of a list, with several destinations each, have less.
+    /// The longest answer that is accepted, in bytes. Ten thousand lines of a list are shorter, even with several
+    /// destinations each.
     private static let longestAnswer = 64 << 20
     private static let answerLimit: Duration = .seconds(60)
 

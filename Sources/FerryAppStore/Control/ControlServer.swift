@@ -3,7 +3,7 @@ internal import FerryServer
 
 /// Lets commands of the same user reach the process that has the store: a socket in the file system beside it.
 package final class ControlServer: Sendable {
-    /// The connections at a time. Commands have one each.
+    /// The largest number of open connections. Each command has one.
     private static let connectionLimit = 32
     /// The longest body is a notification in base64url. A long list may take a client a while to read.
     private static var limits: HTTPServer.Limits {

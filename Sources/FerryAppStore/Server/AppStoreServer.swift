@@ -27,7 +27,7 @@ public final class AppStoreServer: Service {
         public var identity: TLSIdentity?
         /// The largest number of open connections, at least 1; less if the process may open fewer files.
         public var connectionLimit = 16_384
-        /// How many connections the process makes to others meanwhile. So many descriptors stay free for them.
+        /// The number of connections that the process itself makes. As many descriptors stay free for them.
         public var outgoingConnections = 0
         /// A socket that listens already, in place of ``host`` and ``port``.
         package var passed: PassedSocket?
@@ -55,7 +55,7 @@ public final class AppStoreServer: Service {
     package var connections: (counts: ConnectionCounts, open: Int) {
         (self.server.counts, self.server.openConnections)
     }
-    /// The event loop of the listener: a watchdog follows it.
+    /// The event loop of the listener. A watchdog watches it.
     package var eventLoop: any EventLoop { self.server.eventLoop }
 
     /// Starts listening. Requests are answered from now on.

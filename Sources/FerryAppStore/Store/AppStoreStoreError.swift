@@ -2,7 +2,7 @@ internal import FerrySQLite
 
 /// An error that prevents the use of a store.
 public struct AppStoreStoreError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kinds of faults. Each asks for a different act of the owner.
+    /// The kinds of faults. The owner reacts to each in another way.
     @nonexhaustive
     public enum Code: Sendable {
         /// Another process has the file. That process must be asked.

@@ -28,7 +28,7 @@ public struct StoredNotification: Sendable {
         public let destination: String
         /// The progress of the delivery.
         public let state: State
-        /// The number of attempts.
+        /// The number of attempts that have ended, failed ones included.
         public let attempts: Int
         /// The reason why the last attempt failed, in words that contain no secret; nil if no attempt failed since the
         /// last delivery.

@@ -243,6 +243,7 @@ final class FeedbackWriter: Sendable {
         for writer in self.busy.withLock({ $0.values.map { $0 } }) { writer.flush() }
     }
 
-    /// Notes that this process is a child of `fork`, in which these threads do not exist.
+    /// Forgets all writers in a child of `fork`. Their threads do not exist there, so ``flushAll()`` would wait for
+    /// them in vain.
     static func forked() { self.busy = Monitor([:]) }
 }

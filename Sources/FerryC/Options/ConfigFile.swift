@@ -23,7 +23,8 @@ struct ConfigFile: Sendable {
         }
     }
 
-    /// The absolute path: the current directory may change. Symbolic links stay, because who replaces one replaces the file.
+    /// The absolute path, because the current directory may change. Symbolic links stay: replacing a link replaces the
+    /// file.
     let path: String
     let options: OptionObject
     private let stamp: Stamp

@@ -10,7 +10,7 @@ internal import Synchronization
 final class ConfigWatch: Sendable {
     private struct State {
         var file: ConfigFile
-        /// Why the file as it is now cannot be used. The options before stay.
+        /// The reason why the present file cannot be used; nil if it can. The earlier options then stay.
         var fault: String?
     }
 
@@ -26,7 +26,8 @@ final class ConfigWatch: Sendable {
         self.state = Monitor(State(file: file))
     }
 
-    /// Looks at the file, if it is time.
+    /// Reads the file if it has changed, and gives its `share` to the provider. Calls within one ``interval`` do
+    /// nothing, because a look costs a system call.
     func look() {
         let now = Self.now
         let due = self.nextLook.load(ordering: .relaxed)

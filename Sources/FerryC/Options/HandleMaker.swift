@@ -6,7 +6,7 @@ internal import FerryOptions
 struct HandleMaker {
     private static let echoLimit = 65_536
 
-    /// What was made of the options of a backend.
+    /// The parts of a handle that the options of a backend make.
     private struct Made {
         var backend: Backend
         var migration: MigratingProvider?
@@ -14,7 +14,7 @@ struct HandleMaker {
         var goneDevices: FeedbackWriter?
     }
 
-    /// Everything in the options that does not concern the backend.
+    /// The options that do not concern the backend.
     private struct Frame {
         var backend: BackendName
         var kept: Mailbox.Kept
@@ -33,7 +33,8 @@ struct HandleMaker {
             }
             self.backend = backend
             self.kept = try options.take("outcomes").flatMap { Mailbox.Kept(rawValue: $0.text) } ?? .all
-            // Without this option there are none: a program that reads no events would never have to wait.
+            // Without this option there are no events. Unread events would end every wait of a program that does not
+            // read them.
             self.events = backend == .echo ? 0 : try options.take("events")?.count ?? 0
             self.settings = Handle.Settings()
             self.settings.waits = try options.take("wait")?.isOn ?? false
@@ -110,7 +111,8 @@ struct HandleMaker {
         var copy = options
         let share = try copy.take("share")?.number
         var limit = frame.queueLimit ?? Self.echoLimit
-        // Whoever opens after a change of the file gets a provider of the new options, beside that of earlier handles.
+        // A handle that is opened after a change of the file gets a provider with the new options. Earlier handles keep
+        // theirs.
         let (first, version, key) = LibraryState.shared.withLock { $0.sharedProvider(name, merged) }
         try Self.require(own, of: first)
         var provider = version

@@ -26,17 +26,17 @@ struct ResolvedOptions {
 }
 
 extension ProviderOption {
-    /// The names of those that handles of one shared provider may have different.
+    /// The names of the options that may differ between handles of one shared provider.
     static var ofOneHandle: Set<String> { self.names(in: .c) { $0.isOfOneHandle } }
 
-    /// The names of those that go with a server.
+    /// The names of the options that go with a server.
     fileprivate static var ofServer: Set<String> { self.names(.namesServer, .ofServer) }
 
     fileprivate static func names(_ replacements: Replacement...) -> Set<String> {
         self.names(in: .c) { replacements.contains($0.replacement) }
     }
 
-    /// The names of those that belong to an owner and to no other.
+    /// The names of the options that belong to this owner only.
     fileprivate static func names(of owner: Owner) -> Set<String> { self.names(in: .c) { $0.owners == [owner] } }
 }
 
@@ -67,8 +67,8 @@ extension OptionObject {
 
     /// Returns these options with those of `file` in their place.
     ///
-    /// What the program reads stays as it says, because it would wait for ever for what does not come. If the file names another
-    /// backend, options that it does not know are left out. If that is a migration, these options become
+    /// Options about the program's own reading stay, because it would wait for ever for what does not come. If the file
+    /// names another backend, options that it does not know are left out. If that is a migration, these options become
     /// defaults of its sides.
     func replaced(by file: OptionObject) throws(OptionFault) -> OptionObject {
         var own = self
@@ -100,7 +100,8 @@ extension OptionObject {
         return own.overlaid(with: file)
     }
 
-    /// Returns these options, and in their place those of `other`. A server or credentials of `other` replace these altogether.
+    /// Returns these options with those of `other` over them. A server or credentials of `other` replace these
+    /// altogether.
     private func overlaid(with other: OptionObject?) -> OptionObject {
         guard let other else { return self }
         var result = self

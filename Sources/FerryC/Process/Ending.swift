@@ -37,7 +37,7 @@ final class Ending: Sendable {
     /// Waits until all notifications have their outcomes, for at most `milliseconds`.
     func wait(milliseconds: Int64) { _ = self.state.wait(milliseconds: milliseconds) { $0.isOver } }
 
-    /// The numbers of notifications that were not delivered since, and that may not have been delivered.
+    /// The numbers of notifications that were not delivered since, and of those that may not have been.
     var losses: (undelivered: Int, uncertain: Int) {
         let now = self.backend.losses
         return (now.undelivered - self.before.undelivered, now.uncertain - self.before.uncertain)

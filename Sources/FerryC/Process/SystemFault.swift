@@ -1,4 +1,4 @@
-/// One sentence about a resource that the system has no more of.
+/// One sentence about a resource that the system lacks.
 struct SystemFault: Error {
     var sentence: String
 

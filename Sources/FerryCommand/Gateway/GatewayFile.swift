@@ -66,7 +66,7 @@ struct GatewayFile {
         /// The name of the client's upstream. It may be left out if there is only one upstream.
         var upstream: String?
         var mode: GatewayIdentity.Mode
-        /// Whether it sends again what followed an error; without it, the gateway finds out.
+        /// Whether it repeats the followers of an error response; without it, the gateway finds out.
         var resends: Bool?
         /// Whether a notification that may have arrived is sent once more; nil for the value of
         /// ``GatewayFile/repeatsUnknown``.

@@ -16,7 +16,7 @@ struct HostProbe: Sendable {
     static let addressLimit = 8
     /// How long a server may take to refuse a certificate after the handshake.
     static let verdictLimit: Duration = .seconds(1)
-    /// How much longer than the limit a proxy is waited for, so that ``TunnelProbe`` sees its silence first.
+    /// The time beyond the limit that a proxy gets, so that ``TunnelProbe`` sees its silence first.
     private static let grace = TimeAmount.seconds(1)
     /// The versions, in the order of the handshakes. Versions that providers use come first: if the peer does not speak
     /// TLS, the rest is left out.

@@ -19,7 +19,7 @@ enum AnswerChecks {
         return [small] + self.size(facts, small) + self.connection(facts) + self.speed(facts)
     }
 
-    /// The size of a post in words.
+    /// The size of a post as text, in whole kilobytes: "3 KB".
     static func size(_ exchange: ReceiverFacts.Exchange) -> String {
         "\((exchange.size + self.kilobyte / 2) / self.kilobyte) KB"
     }

@@ -2,7 +2,7 @@ internal import Ferry
 internal import FerryCore
 internal import FerryHTTP1
 
-/// The checks of a host in words for a receiver, whose client is Apple, without options and without a certificate.
+/// The findings about a host, in words for a receiver. Its client is Apple, which has no options and no certificate.
 enum ReceiverAdvice {
     /// The network from which Apple posts.
     private static let appleNetwork = "17.0.0.0/8"

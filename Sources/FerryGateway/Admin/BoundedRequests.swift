@@ -1,7 +1,7 @@
 internal import FerryAdmin
 internal import FerryCore
 
-/// The requests of one kind whose work has not ended, with those that their readers have given up. Any thread.
+/// The requests of one kind whose work has not ended, including those whose readers have given up. Any thread.
 ///
 /// The work of a request that was given up stays in a queue: that of the store's thread, or that of the event loop. Without
 /// a bound, a check that asks each second would leave 3,600 reads while a disk hangs for an hour. When the disk comes back,

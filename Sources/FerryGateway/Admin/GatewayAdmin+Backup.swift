@@ -1,14 +1,14 @@
 internal import FerryAdmin
 
-/// The route of the copy of the store. It makes a file with device tokens and payloads, so it is on the socket alone.
+/// The route that copies the store. The copy has device tokens and payloads, so only the Unix socket offers the route.
 ///
 /// | route | answer |
 /// |---|---|
 /// | `POST /backup`, body: an absolute path | ``StoreCopy``, when the copy is on the disk; 503 after ``backupLimit`` |
 extension GatewayAdmin {
     static let backupPath = "/backup"
-    /// The longest time to an answer. The pages of a copy take 10 minutes at most, and the look at the whole copy should
-    /// not take longer. Without this bound, a store or a disk that hangs would keep the connection.
+    /// The longest time to an answer. The pages of a copy take 10 minutes at most, and the check of the whole copy
+    /// should not take longer. Without this bound, a store or a disk that hangs would keep the connection.
     package static let backupLimit: Duration = .seconds(1200)
 
     private static let goesOn = AdminAnswer(

@@ -1,7 +1,7 @@
 internal import FerryAdmin
 internal import FerryCore
 
-/// The routes of the letters. All of them show device tokens or change something, so they are on the socket alone.
+/// The routes of the letters. All of them show device tokens or change something, so only the Unix socket offers them.
 ///
 /// | route | answer |
 /// |---|---|
@@ -23,7 +23,7 @@ extension GatewayAdmin {
 
     /// Answers a request for letters within `limit`, or at once while too many others are under way.
     ///
-    /// The store may hang, as with a disk. Without a limit, such requests would keep all connections of the socket, and
+    /// The store may hang with its disk. Without a limit, such requests would keep all connections of the socket, and
     /// nobody could ask what is wrong.
     func answerLetters(_ request: AdminRequest, within limit: Duration) async -> AdminAnswer {
         guard request.isLocal else { return .notFound }

@@ -36,7 +36,7 @@ package final class GatewayAdmin: Sendable {
         }
     }
 
-    /// The surroundings of now. A reload changes them.
+    /// The present surroundings. A reload changes them.
     private final class Present: Sendable {
         let around: Locked<Surroundings>
 
@@ -45,7 +45,7 @@ package final class GatewayAdmin: Sendable {
         var value: Surroundings { self.around.withLock { $0 } }
     }
 
-    /// The sentence for a reader while the event loop hangs.
+    /// The sentence that a reader gets while the event loop hangs.
     private static let silenceSentence = "The event loop of the gateway does not answer."
     static let silence = AdminAnswer(status: 503, GatewayAdmin.silenceSentence)
 
@@ -53,13 +53,13 @@ package final class GatewayAdmin: Sendable {
     private let present: Present
     /// How long a reader of letters waits.
     private let patience: Duration
-    /// How long one request looks at pages. The next request continues. Without this bound, a slow store or a busy event
-    /// loop would take longer than a reader waits, and the reader would get nothing.
+    /// How long one request looks at pages. The next request continues. Without this bound, a slow store or a busy
+    /// event loop would take longer than the reader waits, and the reader would get nothing.
     let pageTime: Duration
-    /// How long a reader of the answer to a copy waits.
+    /// How long the answer to a copy may take.
     private let backupLimit: Duration
     let letterRequests = BoundedRequests()
-    /// Not those of letters: the store may hang while the event loop works.
+    /// Apart from ``letterRequests``: the store may hang while the event loop works.
     let waitingRequests = BoundedRequests()
     /// The routes that every server has.
     package let routes: StatusRoutes
@@ -196,7 +196,7 @@ package final class GatewayAdmin: Sendable {
 
     private static func told(_ client: GatewayFigures.Client) -> String {
         switch (client.resends, client.mode) {
-        case (false, _): "nothing: it never sends again"
+        case (false, _): "nothing: it never repeats notifications"
         case (_, .spool): "at the next push to the token"
         case (_, .verdict): "each rejection, where that is safe"
         }
@@ -245,6 +245,6 @@ package final class GatewayAdmin: Sendable {
 }
 
 extension GatewayFigures.Client {
-    /// Whether the client is shown to people: a client that a reload removed only until its last notification has gone.
+    /// Whether people see the client. A client that a reload removed is shown until its last notification has gone.
     fileprivate var isShown: Bool { self.isConfigured || self.connections > 0 || self.counts.unanswered > 0 }
 }

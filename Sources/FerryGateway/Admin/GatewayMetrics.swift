@@ -10,7 +10,7 @@ struct GatewayMetrics {
     static let clientLimit = 200
     private static let otherClients = "other"
 
-    /// An upstream, as far as the figures do not have it.
+    /// The facts about an upstream that ``GatewayFigures`` does not have.
     struct Upstream: Sendable {
         var name: String
         /// Nil: the configuration no longer names it.
@@ -26,7 +26,7 @@ struct GatewayMetrics {
     let status: GatewayStatus
     /// The upstreams by their numbers.
     let upstreams: [Upstream]
-    /// The lines that the log had no room for.
+    /// The number of log lines that were dropped.
     let droppedLogs: Int
     /// The size of the store on disk; nil without a store, or if it is not known.
     let storeBytes: Int?
@@ -120,9 +120,11 @@ struct GatewayMetrics {
         var places: [[String]: Int] = [:]
         for (index, client) in self.figures.clients.enumerated() {
             let upstream = self.name(of: client.upstream)
-            // A client of that name counts there, too: two series with the same labels would spoil the whole answer.
+            // A client of this name is counted there, too. Two series with the same labels would spoil the whole
+            // answer.
             guard index >= Self.clientLimit || client.name == Self.otherClients else {
-                // After a reload, the upstream that a listener named for a client may be its own.
+                // After a reload, the client's own upstream may be the one that a listener names for it. Both then
+                // share a series.
                 if let place = places[[client.name, upstream]] {
                     sums[place].add(client)
                     continue

@@ -2,11 +2,11 @@ internal import FerryAdmin
 
 /// The judgement of a gateway: one sentence for each trouble, and the worst of them for the whole.
 extension GatewayStatus {
-    /// The age of the oldest notification, in seconds, from which on the status speaks of it. It is that of a page which
-    /// somebody reads. The alert FerryGatewayWaitsLong in Compat/monitoring/alerts.yml wakes somebody, so it waits for
+    /// The age of the oldest notification, in seconds, above which the status reports it. Somebody already reads the
+    /// page. The alert FerryGatewayWaitsLong in Compat/monitoring/alerts.yml wakes somebody, so it waits for
     /// ``alertedWait``.
     static let longWait: Double = 60
-    /// The age in that alert, which fires when the age has been larger for ``alertPatience``.
+    /// The age in that alert, in seconds. The alert fires when the age has been larger for ``alertPatience``.
     static let alertedWait: Double = 300
     static let alertPatience: Double = 300
 
@@ -54,7 +54,7 @@ extension GatewayStatus {
                 )
             case .untried, .good: break
             }
-            // The last error of the upstream may be of another topic, and so of another client.
+            // The last error of the upstream may concern another topic, and so another client.
             for topic in upstream.shutTopics {
                 sentences.append(
                     "Not delivering: \(topic.cause)"
@@ -65,7 +65,7 @@ extension GatewayStatus {
         return sentences
     }
 
-    /// - Parameter delivers: false if a sentence before says that notifications wait, and why.
+    /// - Parameter delivers: false if an earlier sentence says that notifications wait, and why.
     private func troubleSentences(delivers: Bool) -> [String] {
         var sentences: [String] = []
         if self.store == .troubled {
@@ -112,7 +112,7 @@ extension GatewayStatus.Upstream {
         }
     }
 
-    /// A sentence: there is no connection to the upstream, and why.
+    /// The sentence that there is no connection to the upstream, with the cause.
     fileprivate var failureSentence: String {
         let begin = "Not delivering to \(self.name)"
         guard let cause = self.lastError?.sentence else {

@@ -4,7 +4,8 @@ package import FerryAdmin
 ///
 /// The members are documented in Docs/commands/gateway.md. Tokens and payloads are never among them.
 package struct GatewayStatus: ServerStatus, Hashable {
-    /// The version of this document. It grows when a member changes its meaning or goes; new members may come without.
+    /// The version of this document. It grows when a member changes its meaning or is removed, but not for a new
+    /// member.
     package static let version = 1
 
     package var version = Self.version
@@ -44,11 +45,11 @@ package struct GatewayStatus: ServerStatus, Hashable {
         package var name: String
         package var upstream: String
         package var connections: Int
-        /// UNIX seconds; nil: this process has not heard it.
+        /// When the client last sent something, in UNIX seconds; nil if not since the start of this process.
         package var heardAt: Int?
         package var counts: FateCounts
         package var feedbackRows: Int
-        /// What it is told of a rejection.
+        /// The news that the client gets of a rejection, in words.
         package var told: String
     }
 
@@ -84,7 +85,7 @@ package struct GatewayStatus: ServerStatus, Hashable {
             package var sent: Int
             package var answered: Int
             package var unanswered: Int
-            /// How long the last answer took, in seconds; nil: there was none.
+            /// The round trip of the last PING that was answered, in seconds; nil if there was none.
             package var last: Double?
         }
 

@@ -7,7 +7,7 @@ extension GatewayConnection {
     func response(to candidate: Candidate, _ standing: ReplayFilter.Standing, now: NIODeadline) -> ErrorResponse? {
         switch candidate.word {
         case .rejection(let rejection) where rejection.isProbe:
-            // The client waits for this response, and sends nothing meanwhile that could be doubled.
+            // The client waits for this response, and sends nothing meanwhile that could be delivered twice.
             guard now < candidate.knownAt + GatewayBounds.age, let identifier = self.unique(rejection.identifier)
             else { return nil }
             return ErrorResponse(status: rejection.status, identifier: identifier)
@@ -27,9 +27,9 @@ extension GatewayConnection {
 
     /// Returns the identifier if the client can find the named notification by it, and if acting on it does no harm.
     ///
-    /// A client that gives all its notifications one identifier would find the first of them, and send again everything
-    /// since then. So the client must have numbered its notifications before. If it was also seen to repeat an
-    /// identifier, this connection itself must have numbers. A client with a single notification to find needs none.
+    /// A client that gives all its notifications one identifier would find the first of them, and repeat everything
+    /// since then. So the client must have numbered its notifications before. If it was also seen to use an identifier
+    /// twice, this connection itself must have numbers. A client with a single notification to find needs none.
     private func name(_ identifier: UInt32?, _ standing: ReplayFilter.Standing, isAlone: Bool) -> UInt32? {
         guard self.numbersPushes || standing.numbering == .all || isAlone, standing.replayClass != .never else {
             return nil
@@ -58,9 +58,9 @@ extension GatewayConnection {
         identifier.flatMap { self.ledger.isUnique($0) ? $0 : nil }
     }
 
-    /// When the client will be calm if no more bytes come. Six bytes that are written into a flow may meet a client
-    /// that has gone, or that closes when it reads them. The reset would then destroy bytes that the gateway has not
-    /// read. While the gateway does not read, silence says nothing about the client.
+    /// When the client will be calm if no more bytes come. A client that is still writing may have gone, or may close
+    /// when it reads the six bytes. The reset would then destroy bytes that the gateway has not read. While the gateway
+    /// does not read, silence says nothing about the client.
     func calmAt(_ candidate: Candidate, _ standing: ReplayFilter.Standing) -> NIODeadline {
         guard case .rejection = candidate.word else { return .distantPast }
         guard self.isReading, !self.mayBecomeAlone(candidate, standing) else { return .distantFuture }
@@ -81,7 +81,7 @@ extension GatewayConnection {
 }
 
 extension ReplayClass {
-    /// The number of followers that the client certainly sends again.
+    /// The number of followers that the client certainly repeats.
     fileprivate var followerLimit: Int {
         if case .resends(let reach) = self { reach.limit ?? .max } else { .max }
     }

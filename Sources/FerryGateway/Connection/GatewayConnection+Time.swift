@@ -24,7 +24,7 @@ extension GatewayConnection {
         return action
     }
 
-    /// When a full window has stopped the reading for too long; nil while the connection reads or already ends for it.
+    /// When a full window has stopped the reading for too long; nil while the connection reads, or if it ends already.
     private var stopEnd: NIODeadline? {
         guard let stoppedAt = self.stoppedAt, self.state.isAdopting else { return nil }
         guard self.state.mayTell else {
@@ -134,7 +134,7 @@ extension GatewayConnection {
         }
     }
 
-    /// When a shutdown writes its last word. Before that comes a silence in which every notification gets its result.
+    /// When a shutdown writes its last word. In the silence before it, every notification gets its result.
     private func stopAt(_ stop: Stop) -> NIODeadline {
         guard !stop.isUrgent, let endsAt else { return stop.since }
         let limit = endsAt - GatewayBounds.lastWord

@@ -89,7 +89,7 @@ struct GatewayConnection: ~Copyable, Sendable {
         /// The spool has room, so the notification is released.
         case open
         /// The spool has room, but its store does not answer now. Nothing is released, and the gateway reads on as far
-        /// as the memory of the connection allows. A client that is held or ended loses more than a client that waits.
+        /// as the memory of the connection allows. Waiting costs a client less than a stop or an end of its connection.
         case waiting
         /// The spool is full or does not exist. The window fills, the reading stops, and the connection ends.
         case full
@@ -206,7 +206,8 @@ struct GatewayConnection: ~Copyable, Sendable {
         return self.proceed(now: now, standing: standing, &effects)
     }
 
-    /// Notes the result of a notification's job, or of the job that it joined.
+    /// Notes the result of a notification. It is the result of its own job, or for a swallowed copy, of the job that
+    /// the copy joined.
     mutating func settled(
         _ sequence: UInt64,
         _ job: JobID,

@@ -14,6 +14,6 @@ struct Telling: Hashable, Sendable {
     var named: ReplayKey?
     /// The round trip of the connection.
     var roundTrip: TimeAmount
-    /// The notifications that the client may send again.
+    /// The notifications that the client may repeat.
     var followers: [Follower]
 }

@@ -1,7 +1,7 @@
 internal import DequeModule
 internal import FerryCore
 
-/// The notifications of one client that wait to go out, in that order. The client's connections take turns.
+/// The notifications of one client that wait to go out. The client's connections take turns.
 ///
 /// ```
 ///   connection 3  ▓▓▓▓▓▓▓▓▓▓

@@ -32,7 +32,7 @@ struct Copies: Sendable {
         self.entries.append(Entry(job: job, until: until))
     }
 
-    /// Returns whether a copy goes next. The other side gets the turn after it.
+    /// Returns whether a copy goes next. Copies and suspicious flows alternate.
     ///
     /// - Parameter hasOthers: whether a suspicious flow waits, too.
     mutating func takesTurn(hasOthers: Bool) -> Bool {

@@ -15,7 +15,8 @@ extension Dispatch {
         let isStale = self.flows[job.flow].route != route || !self.flows[job.flow].isActive
         if let reason = outcome.reason { self.jobs.change(id) { $0.lastReason = reason } }
         let upstream = self.routes.upstream(of: route)
-        // What was sent before is as old as the trouble that delayed it. One night's recovery would hide the times of a week.
+        // A repeated job took as long as the trouble that delayed it. One night's recovery would hide the times of a
+        // week.
         let time: TimeAmount? = job.isTimed && job.attempts == 1 ? now.monotonic - job.readAt : nil
         self.verdicts.answered(outcome, by: upstream, after: time, now: now.monotonic)
         let outage = self.routes.watch(upstream, job, outcome, now: now.monotonic)

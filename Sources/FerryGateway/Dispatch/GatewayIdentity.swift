@@ -15,7 +15,7 @@ package struct GatewayIdentity: Sendable {
     package var routes: [Int]
     /// The meaning of silence for this client.
     package var mode = Mode.verdict
-    /// Whether the client sends again the followers of an error response; nil if the gateway must find out.
+    /// Whether the client repeats the followers of an error response; nil if the gateway must find out.
     package var resends: Bool?
     /// Whether a notification that may have arrived is sent once more.
     package var repeatsUnknown = true
@@ -27,13 +27,13 @@ package struct GatewayIdentity: Sendable {
         self.routes = routes
     }
 
-    /// The name in the store. The client's own upstream has none in it, so that a store of an older configuration is
-    /// understood.
+    /// The name in the store. For the client's own upstream it is the client's name alone, as in a store of an older
+    /// configuration.
     package var storeName: String {
         self.listenerUpstream.map { self.name + Self.separator + $0 } ?? self.name
     }
 
-    /// A sign that stands in no name of a client.
+    /// A character that no name of a client has.
     private static let separator = "\u{1F}"
 
     /// The name of the client in a ``storeName``, and the upstream if a listener named it.

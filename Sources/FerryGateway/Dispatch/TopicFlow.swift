@@ -1,4 +1,4 @@
-/// One client's notifications for one of its topics: those that wait, and how many APNs' refusals let through.
+/// One client's notifications for one of its topics that wait, and the number of them that may be under way.
 ///
 /// A flow takes its turns on the common connection, within its credit; a suspicious flow, on the side connection.
 struct TopicFlow: Sendable {

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// The decision when the end of a feedback list is sent after its rows. Without I/O.
+/// The decision when the end of a feedback list follows its rows. Without I/O.
 ///
 /// ```
 ///             rows are with    ┌────────────────┐ the reader's   ┌─────────┐ time

@@ -112,8 +112,8 @@ package struct FeedbackRows: Sendable {
         return Claim(id: self.lastClaim, rows: rows)
     }
 
-    /// Notes that the reader has received all rows. If they were listed again before, this is too late, and the next
-    /// reader gets them a second time.
+    /// Notes that the reader has received all rows. If the claim has already run out, its rows are listed again, and
+    /// the next reader gets them a second time.
     package mutating func read(_ claim: Claim) {
         guard let claimed = self.claims.removeValue(forKey: claim.id) else { return }
         // Meanwhile the token may have been listed again. Then the store keeps the new row.

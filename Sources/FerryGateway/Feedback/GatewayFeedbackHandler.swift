@@ -153,7 +153,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         context.fireChannelInactive()
     }
 
-    /// Reports who was refused. TLS and the channel close by themselves after an error.
+    /// Reports the client that was refused. TLS and the channel close by themselves after an error.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let certificate = self.doors.clients(for: self.tls.requestedServerName)?.takeRefused()
         guard case .handshaking = self.state, let error = error as? TLSError else { return }

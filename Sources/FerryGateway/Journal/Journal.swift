@@ -68,7 +68,7 @@ package struct Journal {
     private var openedAt: NIODeadline?
 
     private var pending: Deque<Pending> = []
-    /// When the store last answered. If it had answered everything, the time of the next commit to it.
+    /// The beginning of the wait for the store: its last answer, or a later commit while no other waited.
     private var heardAt = NIODeadline.distantPast
     /// The number up to which all segments are durable.
     private(set) var durable: UInt64
@@ -76,7 +76,8 @@ package struct Journal {
     private var sweepAt: NIODeadline?
     private var events: [GatewayEvent] = []
 
-    /// The epochs whose numbers have 62 bits: an `apns-id` has room for so many, and SQLite sorts larger ones before 0.
+    /// The epochs whose numbers have 62 bits at most: an `apns-id` has room for no more, and SQLite sorts larger ones
+    /// before 0.
     static let epochs: Range<UInt64> = 1..<1 << 22
 
     /// The first number that an epoch uses for segments, connections and jobs. No number is used in two epochs.
@@ -134,7 +135,7 @@ package struct Journal {
         }
     }
 
-    /// Notes that a job may have arrived and is sent once more.
+    /// Notes that a job may have arrived and is repeated.
     mutating func doubted(_ id: JobID, now: Moment) {
         self.begin(now: now)
         self.buffer.write(doubted: id)
@@ -203,7 +204,7 @@ package struct Journal {
         self.changes.append(StoreChange(table, key: row.key, value: nil))
     }
 
-    /// Writes an unanswered job of an older segment again, so that the older segment can be dropped.
+    /// Rewrites an unanswered job of an older segment, so that the older segment can be dropped.
     mutating func carry(_ job: inout Job, as id: JobID, now: Moment) {
         self.name(job.first.connection, job.scope, now: now)
         self.buffer.write(read: job, as: id)
@@ -244,7 +245,8 @@ package struct Journal {
 
     // MARK: Commits
 
-    /// The room for new notifications: whether the store keeps up, and if not, whether it may recover soon.
+    /// The room for new notifications. It depends on whether the store keeps up, and if not, whether it may recover
+    /// soon.
     func spool(now: NIODeadline) -> GatewayConnection.Spool {
         let waiting = (self.pending.first?.openedAt ?? self.openedAt).map { now - $0 } ?? .zero
         switch self.state {
@@ -276,8 +278,8 @@ package struct Journal {
         }
     }
 
-    /// Lets a refused commit be tried once more, at once. The process ends before the time of the next try, and what is
-    /// not stored then is sent again by the next process.
+    /// Lets a refused commit be tried once more, at once. The process ends before the time of the next try. The next
+    /// process repeats all notifications that are not stored then.
     mutating func tryNow() { self.lastTry = .due }
 
     /// Whether no record waits to be durable.
@@ -412,7 +414,7 @@ package struct Journal {
         return next == .distantFuture ? nil : next
     }
 
-    /// Notes waits that have become too long. Returns the segments whose unanswered jobs must be written again.
+    /// Notes waits that have become too long. Returns the segments whose unanswered jobs must be rewritten.
     mutating func timePassed(now: NIODeadline) -> [SegmentTable.Entry] {
         if case .good = self.state, !self.pending.isEmpty, self.heardAt + GatewayBounds.Journal.patience <= now {
             self.state = .silent

@@ -6,9 +6,9 @@ internal import NIOCore
 /// The state that the segments of a store describe: notifications without an answer, and copies that clients may still
 /// send.
 ///
-/// A notification without an answer may have arrived. It is sent once more with the same `apns-id`. A client that was
-/// told of a rejection may still send its followers again. A client whose connection was open at the kill may send its
-/// last notifications again. A rejection that no error response has named waits for the next push to the token.
+/// A notification without an answer may have arrived. It is repeated with the same `apns-id`. A client that was told of
+/// a rejection may still repeat its followers. A client whose connection was open at the kill may repeat its last
+/// notifications. A rejection that no error response has named waits for the next push to the token.
 package struct Recovery {
     /// A notification of a client without an answer.
     struct Unanswered {
@@ -40,7 +40,7 @@ package struct Recovery {
         var kind: EpisodeKind
         var client: Client
         var followers: [Follower]
-        /// When the connection was last heard, in UNIX seconds by the present clock.
+        /// When the client was last heard on the connection, in UNIX seconds by the present clock.
         var heardAt: Int64
     }
 
@@ -108,7 +108,7 @@ package struct Recovery {
         guard let segment, let boot, segment.boot == boot, segment.milliseconds <= milliseconds else {
             return min(Int64(readAt), present)
         }
-        // A record that was written again is older than its segment.
+        // A rewritten record is older than its segment.
         let age = max(Int64(segment.epochSeconds) - Int64(readAt), 0)
         return present - Int64((milliseconds - segment.milliseconds) / 1000) - age
     }

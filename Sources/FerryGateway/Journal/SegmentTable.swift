@@ -5,9 +5,9 @@ internal import NIOCore
 /// The segments in the store, the oldest first, and the reasons to keep them.
 ///
 /// Segments are dropped in their order, because later ones have the answers to the jobs of earlier ones. The oldest is
-/// dropped some time after its last job was answered, unless an open episode needs its frames. If it has unanswered
-/// jobs, and all segments together have few, those jobs are written again. So the size of the store depends on the
-/// unanswered jobs.
+/// dropped some time after its last job was answered, unless an open episode needs its frames. If all segments together
+/// have few unanswered jobs, those of the oldest are rewritten. So the size of the store depends on the unanswered
+/// jobs.
 struct SegmentTable {
     struct Entry {
         let number: UInt64
@@ -15,7 +15,7 @@ struct SegmentTable {
         var length = 0
         /// The numbers of the first and the last job that was read in this segment.
         var jobs: ClosedRange<UInt64>?
-        /// The jobs that were written again from older segments.
+        /// The jobs that were rewritten from older segments.
         var carried: [JobID] = []
         var count = 0
         /// The number of unanswered jobs.
@@ -57,7 +57,7 @@ struct SegmentTable {
         self.entries[index].answeredAt = now
     }
 
-    /// Notes that a job of the segment was written again in another one.
+    /// Notes that a job of the segment was rewritten in another one.
     mutating func moved(_ number: UInt64) {
         guard let index = self.index(of: number) else { return assertionFailure("unanswered jobs keep their segment") }
         self.live -= 1
@@ -66,7 +66,7 @@ struct SegmentTable {
 
     // MARK: Episodes
 
-    /// Keeps the frames from that time on, until ``closed(_:at:)`` or ``over(_:)``.
+    /// Keeps the frames from `since` on, until ``closed(_:at:)`` or ``over(_:)``.
     mutating func open(_ episode: EpisodeID, since: NIODeadline, last: UInt64? = nil) {
         let first = self.entries.first { $0.openedAt >= since }?.number
         self.pins[episode] = Pin(first: first ?? (self.entries.last?.number ?? 0) + 1, last: last)
@@ -100,7 +100,7 @@ struct SegmentTable {
         return numbers
     }
 
-    /// The oldest segments whose unanswered jobs should be written again.
+    /// The oldest segments whose unanswered jobs should be rewritten.
     func sparse(now: NIODeadline) -> [Entry] {
         var count = self.count
         var sparse: [Entry] = []

@@ -207,7 +207,7 @@ struct Ledger: Sendable {
     }
 
     /// Keeps everything after this notification, because a last word that names it waits for the journal. The client
-    /// will send these again, whatever becomes of them meanwhile.
+    /// will repeat the kept notifications, whatever their results are.
     mutating func keepFollowers(of sequence: UInt64) { self.firstKept = sequence + 1 }
 
     /// Notes that the last word has been written. Its episode has the followers now.

@@ -1,8 +1,8 @@
 package import FerryCore
 internal import NIOCore
 
-/// A notification that the gateway does not send again by itself, with everything that sends it again: a dead letter, or
-/// a notification that may have arrived.
+/// A notification that the gateway does not send again by itself, with everything that is needed to send it: a dead
+/// letter, or a notification that may have arrived.
 ///
 /// It is a row of ``StoreTable/letters``. The key is the `apns-id` (16 bytes), whose end is the number of the job. The
 /// value, big-endian:
@@ -19,7 +19,8 @@ package struct Letter: Hashable, Sendable {
     package var apnsID: APNSID
     /// The name of the client in the store, see ``GatewayIdentity/storeName``.
     package var client: String
-    /// The address from which it came: 0, 4 or 16 bytes.
+    /// The address of the client's scope: 4 bytes, or 16 bytes with the first 64 bits of an IPv6 address. Empty if the
+    /// address is not known.
     package var address: [UInt8]
     package var topic: String
     package var reason: Reason
@@ -31,7 +32,7 @@ package struct Letter: Hashable, Sendable {
     package var expiration: UInt32
     /// The priority; 0 for none.
     package var priority: UInt8
-    /// Whether the answer to an attempt is missing. Sent again, it may arrive twice.
+    /// Whether the answer to an attempt is missing. If the letter is sent again, it may arrive twice.
     package var mayHaveArrived: Bool
     /// The number of times that it was sent.
     package var attempts: UInt16
@@ -59,7 +60,7 @@ package struct Letter: Hashable, Sendable {
         return StoreChange(.letters, key: Self.key(of: self.apnsID), value: Array(buffer: value))
     }
 
-    /// Returns nil if the row has another form, as a damaged one.
+    /// Returns nil if the row has another form, for example because it is damaged.
     package init?(_ row: StoreRow) {
         var value = ByteBuffer(bytes: row.value)
         guard let apnsID = Self.apnsID(ofKey: row.key), value.readInteger(as: UInt8.self) == Self.version,
@@ -93,7 +94,7 @@ package struct Letter: Hashable, Sendable {
         return APNSID.parse(Array(groups.joined(separator: CollectionOfOne(UInt8(ascii: "-")))))
     }
 
-    /// The number of the job of a key. A letter that is sent again keeps it, and with it the `apns-id`.
+    /// The number of the job in a key. A letter that is sent again keeps it, and with it the `apns-id`.
     static func job(ofKey key: [UInt8]) -> JobID {
         let low = key.suffix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         // The first two bits are the variant of the UUID (RFC 9562, section 4.1).

@@ -18,7 +18,7 @@ package struct LetterRow: Hashable, Codable, Sendable {
     /// UNIX seconds.
     package var endedAt: UInt32
     package var readAt: UInt32
-    /// 0 for one attempt at delivery.
+    /// The expiration in UNIX seconds; 0 for one attempt at delivery.
     package var expiration: UInt32
     package var mayHaveArrived: Bool
     package var attempts: UInt16

@@ -4,7 +4,7 @@ internal import NIOCore
 /// The bounds of the letters in the store, without I/O: their number, their size and their age. The letters themselves
 /// are in the store alone.
 ///
-/// Above a bound, the oldest letters go, and are counted.
+/// Above a bound, the oldest letters are removed and counted.
 package struct LetterShelf: Sendable {
     /// The largest number of letters.
     package static let limit = 100_000
@@ -23,9 +23,9 @@ package struct LetterShelf: Sendable {
         package var count = 0
         /// Their size in bytes.
         package var bytes = 0
-        /// The letters that went because there were too many, since the start.
+        /// The letters that were removed because there were too many, since the start.
         package var dropped = 0
-        /// The letters that went because they were too old, since the start.
+        /// The letters that were removed because they were too old, since the start.
         package var outdated = 0
     }
 
@@ -36,8 +36,8 @@ package struct LetterShelf: Sendable {
 
     private let limit: Int
     private var entries: [JobID: Entry] = [:]
-    /// The letters in the order of their ends, with those that have gone since. A letter of a clock that ran ahead is
-    /// behind the others. In front, it would keep them from being removed.
+    /// The letters in the order of their ends, including removed ones. A letter from a clock that ran ahead is behind
+    /// the others. In front, it would keep them from being removed.
     private var order: Deque<(key: [UInt8], endedAt: UInt32)> = []
     private(set) var figures = Figures()
     private var isSorted = true
@@ -46,7 +46,6 @@ package struct LetterShelf: Sendable {
     /// - Parameter limit: the largest number of letters. A test has a lower one.
     package init(limit: Int = Self.limit) { self.limit = limit }
 
-    /// Whether there is a letter with this number.
     func has(_ id: JobID) -> Bool { self.entries[id] != nil }
 
     // MARK: Changes
@@ -57,14 +56,15 @@ package struct LetterShelf: Sendable {
         self.isSorted = false
     }
 
-    /// Restores the order after ``restore(_:endedAt:length:)``: rows come by their keys, and not by their ends.
+    /// Restores the order after ``restore(_:endedAt:length:)``: the rows come in the order of their keys.
     private mutating func sort() {
         guard !self.isSorted else { return }
         self.isSorted = true
         self.order = Deque(self.order.sorted { $0.endedAt < $1.endedAt })
     }
 
-    /// Adds a letter. Returns the changes of rows: the letter, and the oldest ones that go for it.
+    /// Adds a letter. Returns the changes of rows: the new letter, and the oldest letters that are removed to make
+    /// room.
     mutating func add(_ letter: Letter) -> [StoreChange] {
         self.sort()
         let change = letter.change

@@ -75,7 +75,7 @@ final class ListFileCore: @unchecked Sendable {
 
     private static var fault: ListFile.Fault { ListFile.Fault(String(cString: strerror(errno))) }
 
-    /// Removes the line that a process was writing when it was killed. A rest that is not from this list gets a line
+    /// Removes the line that a process was writing when it was killed. If the end is not from this list, adds a line
     /// break.
     private func removeHalfLine(_ file: File) {
         guard let tail = ListTail(path: self.path, from: max(0, self.length(of: file) - ListTail.longestLine)) else {

@@ -13,7 +13,8 @@ package protocol ListWriter: Sendable {
 package struct ListBatch: Hashable, Sendable {
     /// The lines, each with its line break. An empty list asks for the place only.
     package var lines: [[UInt8]]
-    /// The end of the last batch; nil if it is not known. After a kill, the file may have some of the lines after it.
+    /// The place where the last batch ended; nil if it is not known. A process that was killed may have written some of
+    /// these lines behind it.
     package var after: ListPlace?
 }
 

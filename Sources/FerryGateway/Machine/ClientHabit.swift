@@ -3,8 +3,8 @@ internal import NIOCore
 /// The class and the habits of a client, as a row of ``StoreTable/habits`` for the next process.
 ///
 /// The key has the length (1) and the name of the client, then its address (0, 4 or 16). The value, big-endian, has the
-/// time of the class (4) and its kind (1); for a client that sends again, its proven reach (4) and its limit (4; 0 for
-/// none); and the days of its ``SendingHabits`` (8), which rows of older versions lack.
+/// time of the class (4) and its kind (1); for a client that repeats followers, its proven reach (4) and its limit (4;
+/// 0 for none); and the days of its ``SendingHabits`` (8), which rows of older versions lack.
 struct ClientHabit {
     private enum Kind: UInt8 {
         case unknown = 0
@@ -12,7 +12,8 @@ struct ClientHabit {
         case resends = 2
     }
 
-    /// The time in seconds after which an unchanged class is found out again. Without this limit, a client whose library was replaced would keep the old class.
+    /// The time in seconds after which an unchanged class is found out again. Without this limit, a client whose
+    /// library was replaced would keep the old class.
     private static let lifetime = UInt32(SendingHabits.lifetime) * 86_400
 
     let scope: ReplayScope

@@ -4,6 +4,6 @@ struct ClientTraffic: Hashable, Sendable {
     var connections = 0
     /// The error responses that began an episode.
     var episodes = 0
-    /// When the client sent something, in UNIX seconds; nil: this process has not heard it.
+    /// When the client last sent something, in UNIX seconds; nil if not since the start of this process.
     var heardAt: UInt32?
 }

@@ -56,10 +56,10 @@ extension GatewayMachine {
         }
     }
 
-    /// Writes the last unanswered jobs of old segments again.
+    /// Rewrites the last unanswered jobs of old segments.
     func carrySparse(now: Moment) {
         let segments = self.journal?.timePassed(now: now.monotonic) ?? []
-        // At the end, the store must have every notification in a segment that it has already.
+        // At the end, no job may depend on a segment that is still to be written.
         guard self.endsAt == nil else { return }
         for segment in segments {
             let read = segment.jobs.map { $0.map { JobID(rawValue: $0) } } ?? []

@@ -12,12 +12,12 @@ package struct GatewayFigures: Sendable {
         package var counts: FateCounts
         package var connections: Int
         package var episodes: Int
-        /// UNIX seconds; nil: this process has not heard it.
+        /// When the client last sent something, in UNIX seconds; nil if not since the start of this process.
         package var heardAt: UInt32?
         /// The devices in its feedback list.
         package var feedbackRows: Int
         package var mode: GatewayIdentity.Mode
-        /// Whether its library is said to send again what followed an error; nil: the gateway finds out.
+        /// Whether its library is said to repeat the followers of an error response; nil: the gateway finds out.
         package var resends: Bool?
     }
 
@@ -29,14 +29,14 @@ package struct GatewayFigures: Sendable {
         package var held: Int
         /// The topics whose gate is shut: APNs refuses topic or credential.
         package var shutTopics: [ShutTopic]
-        /// Whether it answers everything with a fault of its own: see ``Outage``.
+        /// Whether the upstream answers everything with a fault of its own: see ``Outage``.
         package var hasOutage: Bool
     }
 
     package var counts: FateCounts
     package var clients: [Client]
     package var upstreams: [Upstream]
-    /// The age of the oldest notification without a final answer, in seconds; nil if each has one.
+    /// The age of the oldest notification that has no final answer, in seconds; nil if there is none.
     package var oldestAge: Double?
     /// The notifications that the upstreams have.
     package var underWay: Int

@@ -2,7 +2,7 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// The letters: what the store keeps of notifications that are not sent again, until an operator sends or drops them.
+/// The letters. The store keeps these notifications, and an operator sends or drops them.
 extension GatewayMachine {
     /// Notes the letters of the jobs that have ended, in the commit of their answers.
     func collectLetters(now: Moment) {
@@ -29,7 +29,7 @@ extension GatewayMachine {
         }
     }
 
-    /// Takes a page of letters. A damaged row counts as the oldest, so it goes with the first look.
+    /// Takes a page of letters. A damaged row counts as the oldest, so the first look removes it.
     func restoreLetters(_ rows: [StoreRow]) {
         for row in rows {
             self.letters.restore(row.key, endedAt: Letter(row)?.endedAt ?? 0, length: row.key.count + row.value.count)
@@ -38,8 +38,8 @@ extension GatewayMachine {
 
     // MARK: Operators
 
-    /// Sends letters again, each with its `apns-id`. A letter that may have arrived may arrive twice. The store removes the
-    /// letter in the commit that notes the notification, so a kill neither loses nor doubles it.
+    /// Sends letters again, each with its `apns-id`. A letter that may have arrived may arrive twice. The store removes
+    /// the letter in the commit that notes the notification. So a kill does not lose it, and adds no second delivery.
     func retry(_ letters: [Letter], now: Moment) -> [LetterResult] {
         var connections: [ReplayScope: ConnectionID] = [:]
         let results = letters.map { self.retry($0, &connections, now: now) }

@@ -67,7 +67,7 @@ extension GatewayMachine {
             let silence = GatewayBounds.crashLifetime.nanoseconds / 1_000_000_000
             guard Int64(now.epochSeconds) < episode.heardAt + silence else { continue }
             let scope = ReplayScope(identity: identity, address: episode.client.address)
-            // A client that never sends again has no episodes, and no segments are kept for them.
+            // A client that repeats nothing has no episodes, and no segments are kept for them.
             guard self.sendsAgain(scope) else { continue }
             self.restore(episode.id, episode.kind, scope, episode.followers, now: now)
             guard episode.kind == .restored, let last = segments.last?.number else { continue }

@@ -171,7 +171,7 @@ final class GatewayMachine {
 
     // MARK: Feedback
 
-    /// Calls `body` with the feedback lists of all clients.
+    /// Calls `body` with the feedback lists of all clients. The changed rows go to the journal.
     func withFeedback(now: Moment, _ body: (inout FeedbackRows) -> Void) {
         body(&self.dispatch.verdicts.feedback)
         self.collectRows(now: now)
@@ -248,8 +248,8 @@ final class GatewayMachine {
         }
     }
 
-    /// Gives up the notifications without a final answer, except those at an upstream. Each one is lost and reported as
-    /// an event, unless the store has it.
+    /// Gives up the notifications that have no final answer, and are neither in the store nor at an upstream. Each is
+    /// reported as a dead letter.
     func abandon() {
         self.lostBefore = self.lost
         self.dispatch.abandon(durable: self.journal?.durable)
@@ -263,6 +263,6 @@ final class GatewayMachine {
         return self.lost == self.lostBefore
     }
 
-    /// The number of notifications that are not sent again.
+    /// The number of notifications that the gateway has given up, including those that may have arrived.
     private var lost: Int { self.dispatch.verdicts.counts.deadLetters + self.dispatch.verdicts.counts.unknown }
 }

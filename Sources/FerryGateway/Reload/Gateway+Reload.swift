@@ -7,7 +7,7 @@ extension Gateway {
         package var change: GatewayChange
         /// The number of each upstream of the new configuration, in its order.
         package var upstreams: [Int]
-        /// The tables of this process, with what reloads have left.
+        /// The tables of this process, including what reloads have removed.
         package var tables: GatewayTables
         /// The number of connections that end, because the configuration does not allow them any more.
         package var ended: Int
@@ -15,7 +15,7 @@ extension Gateway {
         package var left: [(client: String, count: Int)]
     }
 
-    /// The tables of this process, with what reloads have left.
+    /// The tables of this process, including what reloads have removed.
     package var tables: GatewayTables { self.numbers.withLock { $0.tables } }
 
     /// Takes another configuration: wholly, or not at all. No connection that is still allowed is closed, and

@@ -18,9 +18,9 @@ package struct GatewayChange: Hashable, Codable, Sendable {
     package var listeners = Names()
     /// The numbers of the upstreams that get another provider.
     package var replaced: Set<Int> = []
-    /// The numbers of the clients that went.
+    /// The numbers of the clients that were removed.
     package var removed: [Int] = []
-    /// The numbers of the upstreams that went.
+    /// The numbers of the upstreams that were removed.
     package var left: [Int] = []
 
     package init() {}

@@ -3,13 +3,13 @@ internal import FerryMachine
 internal import NIOCore
 
 extension GatewayDriver {
-    /// How long the provider of an upstream that was replaced may wait for answers. An old provider waits as long for a
-    /// late answer. Notifications that are still unanswered then may have arrived.
+    /// How long a replaced provider may wait for late answers, after its upstream got another one. Notifications that
+    /// are still unanswered then may have arrived.
     private static let answerLimit: Duration = .seconds(300)
     /// The time between two checks whether an upstream that the configuration no longer names has done its work.
     private static let drainPause: TimeAmount = .seconds(1)
 
-    /// The result of a reload for the clients.
+    /// The effect of a reload on the clients.
     struct Switched: Sendable {
         /// The number of connections that end.
         var ended: Int
@@ -60,7 +60,7 @@ extension GatewayDriver {
 
     /// Lets a provider end after its answers.
     ///
-    /// - Parameter followed: the watch that counts on.
+    /// - Parameter followed: the watch that continues the counts.
     private func leave(_ upstream: GatewayUpstream, followed: UpstreamWatch? = nil) {
         self.lastLeaving += 1
         let number = self.lastLeaving

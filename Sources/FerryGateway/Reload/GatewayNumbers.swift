@@ -12,7 +12,7 @@
 ///
 /// Bounds: a reload is refused if more numbers than ``limits`` would belong to no name of the configuration.
 package struct GatewayNumbers: Sendable {
-    /// The largest numbers of names that no configuration names any more.
+    /// The largest numbers of names that the configuration no longer has.
     package struct Limits: Sendable {
         package var clients = 10_000
         package var upstreams = 64
@@ -185,7 +185,7 @@ extension GatewayIdentity: NumberedRow {
     /// The name for people.
     package var label: String { self.listenerUpstream.map { "\(self.name) (\($0))" } ?? self.name }
 
-    /// Whether the configuration says the same of both. A topic with another key of its upstream is the same.
+    /// Whether the configuration says the same of both. Another key of an upstream makes no difference.
     fileprivate func isSame(as other: GatewayIdentity, _ routes: [Route]) -> Bool {
         self.mode == other.mode && self.resends == other.resends && self.repeatsUnknown == other.repeatsUnknown
             && self.sign == other.sign && self.routes.count == other.routes.count

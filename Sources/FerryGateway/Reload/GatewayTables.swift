@@ -1,6 +1,6 @@
 /// The clients of a gateway, their routes and its upstreams, each in a list whose places are their numbers.
 package struct GatewayTables: Sendable {
-    /// An upstream, as far as the tables know it.
+    /// The facts about an upstream that the tables need.
     package struct Upstream: Hashable, Sendable {
         package var name: String
         /// The host and the credential as lasting bytes; see ``Route/upstreamKey``. With another key, the gates of its

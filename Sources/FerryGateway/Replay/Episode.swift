@@ -8,7 +8,7 @@ struct EpisodeID: Hashable, Sendable {
     var sequence: UInt64
 }
 
-/// A notification that a client sent after the named one, and may send again.
+/// A notification that a client sent after the named one, and may repeat.
 struct Follower: Hashable, Sendable {
     var key: ReplayKey
     var job: JobID
@@ -36,7 +36,7 @@ enum EpisodeKind: Hashable, Sendable {
     var isPast: Bool { self == .crash || self == .restored }
 }
 
-/// Everything that one client may send again because of one event: the followers of one notification.
+/// Everything that one client may repeat because of one event: the followers of one notification.
 ///
 /// ```
 ///   ┌──────────┐ drained ┌──────┐ all matched; too long without a match
@@ -303,7 +303,7 @@ struct Episode: Sendable {
         return self.matchCount
     }
 
-    /// Whether its rejection may have been told to nobody: no follower came again.
+    /// Whether the client may not have learned of the rejection, because no follower came again.
     var isUnheard: Bool { self.kind == .rejection && self.log.count > 0 && self.matchCount == 0 }
 
     var evidence: Evidence {

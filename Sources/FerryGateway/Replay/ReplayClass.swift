@@ -2,13 +2,14 @@
 enum ReplayClass: Hashable, Sendable {
     /// No episode has proved anything.
     case unknown
-    /// The client sends the followers again.
+    /// The client repeats the followers.
     case resends(Reach)
-    /// The client sends nothing again. It gets no error responses, and none of its notifications is swallowed.
+    /// The client does not repeat the followers. It gets no error response, unless it asks for one with an empty token.
+    /// None of its notifications is swallowed.
     case never
 }
 
-/// The number of followers that a client sends again: the size of its cache, as far as it is known.
+/// The number of followers that a client repeats: the size of its cache, as far as it is known.
 struct Reach: Hashable, Sendable {
     /// The largest number of followers that came back after one error response.
     var proven = 0

@@ -40,7 +40,8 @@ extension ReplayFilter {
             if !match.isEvidenceOnly { self.prolong(offered.key, besides: index, now: now) }
             self.conclude(index, now: now, &effects)
             self.running[match.job] = nil
-            // The notification is forwarded on its own, so no copy tells the follower's rejection.
+            // The notification is forwarded as a job of its own, so it will not get the follower's result. A rejection
+            // of the follower is therefore deferred.
             if match.isEvidenceOnly { self.drop([(match.job, match.fate)], &effects) }
             return (match, isAhead)
         }
@@ -66,8 +67,7 @@ extension ReplayFilter {
 
     // MARK: Copies that overtake
 
-    /// Whether a notification of this episode, or a copy of one of its followers, came before copies that a later
-    /// episode still drains. One of those must find it.
+    /// Whether a later episode still drains on another connection. One of its copies must then find this notification.
     func isAhead(_ origin: Origin, of index: Int) -> Bool {
         self.episodes[(index + 1)...].contains { $0.isDraining && $0.id.connection != origin.connection }
     }

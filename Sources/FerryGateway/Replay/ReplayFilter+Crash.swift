@@ -2,12 +2,12 @@ internal import FerryCore
 internal import NIOCore
 
 /// Copies of notifications on connections that a crash ended. Their clients were told nothing, so each decides itself
-/// how many it sends again.
+/// how many it repeats.
 ///
 /// The first notifications of a new connection may be any of the last ones before the crash. After three others, copies
 /// must come in a row, in their old order, which a deliberate repeat seldom does. A row that reaches the last
-/// notification before the crash ends the episode. A client that sends again ends there, but a list that is sent every
-/// few seconds goes on.
+/// notification before the crash ends the episode. The copies of a crash end there, but a list that is sent every few
+/// seconds goes on.
 extension ReplayFilter {
     /// A row of copies on one connection, of one episode.
     struct CrashRow: Sendable {
@@ -74,7 +74,7 @@ extension ReplayFilter {
         return match
     }
 
-    /// Forgets a follower whose copy was forwarded on its own, because no copy tells its rejection.
+    /// Forgets a follower whose copy was forwarded as a job of its own. A rejection of the follower is deferred.
     private mutating func forget(_ position: Int, _ index: Int, _ effects: inout [Effect]) {
         if let entry = self.episodes[index].forget(position) { self.drop([entry], &effects) }
     }

@@ -42,7 +42,7 @@ extension ReplayFilter {
     /// The number of first followers that must come again in a row before they count as a circle; nil if any follower
     /// is enough.
     private func rowOfCircle(_ origin: Origin, _ index: Int, isProven: Bool) -> Int? {
-        // Pushy also sends again the notifications that it wrote before it read the error response.
+        // Pushy also repeats the notifications that it wrote before it read the error response.
         if origin.resemblesPushy {
             return isProven || self.episodes.contains { $0.isCircling || $0.hasCopiesElsewhere } ? nil : 1
         }
@@ -63,7 +63,7 @@ extension ReplayFilter {
     ) -> Episode.Match? {
         let match = self.episodes[index].matchInPlace(offered.key, identifier: identifier, now: now)
         guard let match else { return nil }
-        // A connection tells one rejection only, and has told it. So no copy tells the follower's.
+        // The connection has told its one rejection, so a rejection of the follower is deferred.
         self.drop([(match.job, match.fate)], &effects)
         self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
         return match

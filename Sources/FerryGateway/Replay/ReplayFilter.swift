@@ -11,7 +11,8 @@ internal import NIOCore
 ///
 /// A job has at most one entry. A copy that is itself a follower takes the entry over into the new episode.
 ///
-/// In doubt a copy is forwarded: a double is better than a loss. Cost: one table look-up for each open episode.
+/// In doubt a copy is forwarded, because two deliveries are better than a loss. Cost: one table look-up for each open
+/// episode.
 struct ReplayFilter: Sendable {
     /// The place where a notification was read.
     struct Origin: Hashable, Sendable {
@@ -117,8 +118,8 @@ struct ReplayFilter: Sendable {
 
         init() {}
 
-        /// Whether an error response may be useful, now or later. The client may send again, and can find the named
-        /// notification by its identifier.
+        /// Whether an error response may be useful, now or later. The client may repeat followers, and can find the
+        /// named notification by its identifier.
         var mayHear: Bool { self.replayClass != .never && self.numbering != .none }
 
         enum Numbering: Hashable, Sendable {
@@ -240,8 +241,8 @@ struct ReplayFilter: Sendable {
         self.conclude(index, now: self.clock.reading(now), &effects)
     }
 
-    /// Ends an episode to make room: one whose copies have all come, or the oldest. Copies of the oldest will be
-    /// doubled.
+    /// Ends an episode to make room: one whose copies have all come, otherwise the oldest. Later copies for the oldest
+    /// are forwarded, so devices get these notifications twice.
     mutating func evictEpisode(_ effects: inout [Effect]) {
         guard !self.episodes.isEmpty else { return }
         self.finish(self.episodes.firstIndex(where: \.isConsumed) ?? 0, isJudged: false, &effects)

@@ -43,12 +43,12 @@ struct SendingHabits: Hashable, Sendable {
     func isEmpty(on day: UInt16) -> Bool { !Trait.allCases.contains { self.has($0, on: day) } }
 
     /// Whether the client opens a connection for each notification. If it used an identifier twice on a connection, or
-    /// left a connection open, it does not. Then it may have a history to send again.
+    /// left a connection open, it does not. Then it may have notifications to repeat.
     func isSingle(on day: UInt16) -> Bool {
         self.has(.endsSingles, on: day) && !self.has(.repeatsIdentifiers, on: day) && !self.has(.keepsSingles, on: day)
     }
 
-    /// Whether the client may turn out to be such a client. No trait shows so far how it uses its connections.
+    /// Whether ``isSingle(on:)`` may still become true. So far no trait shows how the client uses its connections.
     func mayBeSingle(on day: UInt16) -> Bool {
         !self.has(.numbers, on: day) && !self.has(.endsSingles, on: day) && !self.has(.repeatsIdentifiers, on: day)
             && !self.has(.keepsSingles, on: day)

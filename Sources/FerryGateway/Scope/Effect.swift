@@ -26,7 +26,7 @@ enum Effect: Hashable, Sendable {
     /// Read, or stop reading.
     case read(ConnectionID, Bool)
 
-    // For the lists.
+    // For the dispatch and its verdicts.
 
     /// No error response will tell the rejection of this job, so the next push to the token may be refused. Nil if the
     /// notification had no job.

@@ -360,7 +360,7 @@ struct GatewayScope: ~Copyable {
             effects: &effects
         )
         self.connections.all[index].journalled = nil
-        // A client that never sends again has no episodes.
+        // The filter keeps no episode for a client that repeats nothing. So the journal's episode ends at once.
         if self.filter.replayClass == .never {
             effects.append(.end(telling.episode, isUnheard: false, named: nil))
         }

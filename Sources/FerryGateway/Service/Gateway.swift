@@ -59,7 +59,7 @@ package final class Gateway: Sendable {
 
     package let host: String
     package let port: Int
-    /// The event loop of all work: a watchdog follows it.
+    /// The event loop of the gateway and its connections. A watchdog watches it.
     package var eventLoop: any EventLoop { self.driver.eventLoop }
     /// The port of the feedback service; nil without such a service.
     package let feedbackPort: Int?
@@ -142,7 +142,7 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// The figures of this moment: one turn of the event loop.
+    /// The present figures. Cost: one turn of the event loop.
     package var figures: (gateway: GatewayFigures, loop: LoopFigures) {
         get async throws {
             let driver = self.driver

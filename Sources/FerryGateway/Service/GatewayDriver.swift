@@ -208,7 +208,7 @@ final class GatewayDriver: @unchecked Sendable {
         self.lookAround()
     }
 
-    /// Looks whether the last client has gone. While the gateway runs, nobody asks.
+    /// Checks whether the last client has gone. While the gateway runs, no caller waits for that.
     private func lookAround() {
         if case .ending = self.stage { self.run { _, _ in } }
     }
@@ -443,8 +443,8 @@ final class GatewayDriver: @unchecked Sendable {
         body()
     }
 
-    /// Calls `body` when the end need not wait for any notification. With a store, it has each one that was read, or is
-    /// another process's by now. Without one, each has its final answer, because nothing else is left of it.
+    /// Calls `body` when the end need not wait for any notification. With a store, each one that was read is in it, or
+    /// another process has the store. Without one, each has its final answer, because nothing else would be left of it.
     func settle(then body: @escaping () -> Void) {
         self.run { machine, now in
             machine.sealJournal(now: now)

@@ -199,7 +199,7 @@ final class GatewayHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Reports who was refused. TLS and the channel close by themselves after an error.
+    /// Reports the client that was refused. TLS and the channel close by themselves after an error.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // The sentence is taken for every error. Otherwise a later error would get it.
         let certificate = self.doors.clients(for: self.tls.requestedServerName)?.takeRefused()

@@ -70,7 +70,8 @@ package final class UpstreamWatch: ProviderObserver {
     /// Notes a failure of the common connections, with its cure.
     package func failed(_ error: AlarmLine) { self.state.withLock { $0.figures.lastError = error } }
 
-    /// Notes the result of a trial. The connections for notifications prove more, so they decide once there was one.
+    /// Notes the result of a trial. Once there was a connection for notifications, only such connections decide: they
+    /// prove more.
     ///
     /// - Parameter failure: the failure with its cure; nil if the upstream can be used.
     /// - Returns: whether another trial could still change the state.
@@ -88,7 +89,7 @@ package final class UpstreamWatch: ProviderObserver {
         }
     }
 
-    /// Counts on from the watch of the provider that this one replaces, so that no count goes back.
+    /// Continues the counts of the provider that this one replaces, so that no count goes back.
     func follow(_ predecessor: UpstreamWatch) { self.state.withLock { $0.predecessor = predecessor } }
 
     /// Takes over the counts of the provider before this one, which has ended.

@@ -38,9 +38,9 @@ final class CopyDesk: Sendable {
     /// Whether the work for a copy is not over.
     var isMaking: Bool { self.state.withLock { $0.stage != .free } }
 
-    /// Makes a copy by `work`. Throws at once if another one is being made, or if the process ends.
+    /// Makes a copy with `work`. Throws at once if another one is being made, or if the process ends.
     ///
-    /// - Parameter work: makes the copy, also after the caller has its answer. It looks with ``requireWanted()`` now and
+    /// - Parameter work: makes the copy, also after the caller has its answer. It calls ``requireWanted()`` now and
     ///   then.
     func make(
         _ work: @escaping @Sendable () async throws(StoreError) -> StoreCopy

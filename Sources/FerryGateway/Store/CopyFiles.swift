@@ -42,7 +42,7 @@ struct CopyFiles: Sendable {
 
     private func error(_ predicate: String) -> StoreError { StoreError("\(self.path) \(predicate)") }
 
-    /// - Parameter code: the error of the system that the folder met.
+    /// - Parameter code: the system's error about the folder.
     private func unwritable(_ code: Int32) -> StoreError {
         switch code {
         case ENOENT, ENOTDIR:
@@ -57,7 +57,7 @@ struct CopyFiles: Sendable {
         }
     }
 
-    /// - Parameter code: the error of the system that the whole copy met.
+    /// - Parameter code: the system's error about the whole copy.
     private func unfinished(_ code: Int32) -> StoreError {
         self.error("could not be made: \(String(cString: strerror(code))). Look at the disk, and try again.")
     }
@@ -77,8 +77,9 @@ struct CopyFiles: Sendable {
         return epoch + UInt64.random(in: Self.epochsAhead)
     }
 
-    /// The free bytes that a copy demands of its disk: the copy itself, the log that the store may fill meanwhile, and a
-    /// tenth of the store for what it grows. A disk that the copy fills would refuse the commits of the store.
+    /// The free bytes that a copy demands of its disk: for the copy itself, for the log that the store may fill
+    /// meanwhile, and a tenth of the store for its growth. A disk that the copy fills would refuse the commits of the
+    /// store.
     ///
     /// - Parameter size: the bytes of the store with its log.
     static func room(for size: Int) -> UInt64 {
@@ -135,7 +136,7 @@ struct CopyFiles: Sendable {
         for name in [self.draft, "\(self.draft)-wal", "\(self.draft)-journal", self.markDraft] { unlink(name) }
     }
 
-    /// Looks at a whole copy, notes in it that it is one, and gives it its name.
+    /// Checks a whole copy, notes in it that it is a copy, and gives it its name.
     ///
     /// - Parameters:
     ///   - claim: has the epoch of the copy.
@@ -175,7 +176,7 @@ struct CopyFiles: Sendable {
         return StoreCopy(path: self.path, copiedAt: copiedAt, bytes: Int(status.st_size))
     }
 
-    /// Writes into the copy that it is one. Opening it looks for damage. Returns the number of its last commit.
+    /// Notes in the copy that it is one. Opening it checks it for damage. Returns the number of its last commit.
     private func note(_ claim: CopyClaim, _ copiedAt: UInt32) throws(SQLiteError) -> UInt64 {
         let database = try SQLiteDatabase(path: self.draft, durability: .power)
         var last: UInt64 = 0
@@ -198,8 +199,8 @@ struct CopyFiles: Sendable {
         guard fsync(descriptor) == 0 else { throw self.unfinished(errno) }
     }
 
-    /// Waits until the new names are on the disk. Some file systems cannot wait for a folder, so faults are ignored: the
-    /// bytes are there.
+    /// Waits until the new names are on the disk. Some file systems cannot wait for a folder, so faults are ignored.
+    /// The bytes are on the disk already.
     private func syncFolder() {
         let descriptor = open(self.folder, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return }

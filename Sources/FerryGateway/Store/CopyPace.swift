@@ -1,9 +1,9 @@
 /// The length of the steps of a copy.
 ///
-/// A commit waits for one step at most, so steps are short. If commits add pages as fast as a step copies them, only longer
-/// steps come to an end: a step that came no nearer to the end doubles the next one. If half of a step would still have come
-/// nearer, the next one is half as long. So steps become short again after a burst, and not so short that the copy stands
-/// still.
+/// A commit waits for one step at most, so steps are short. If commits add pages as fast as a step copies them, only
+/// longer steps come to an end. After a step that came no nearer to the end, the next one is twice as long. If half of
+/// a step would still have come nearer, the next one is half as long. So steps become short again after a burst, and
+/// not so short that the copy stands still.
 struct CopyPace {
     /// The pages of the first step: half a megabyte.
     static let least = 128

@@ -21,7 +21,9 @@ package protocol GatewayStore: Sendable {
     /// Returns the next rows of a table in ascending order of their keys, some megabytes at most. At the end it returns
     /// an empty list.
     ///
-    /// - Parameter after: the key of the last row that the caller has; empty at the beginning.
+    /// - Parameters:
+    ///   - after: the key of the last row that the caller has; empty at the beginning.
+    ///   - limit: the largest number of rows.
     func rows(_ table: StoreTable, after: [UInt8], limit: Int) async throws(StoreError) -> [StoreRow]
 
     /// Returns the rows with these keys. Rows that do not exist are left out.

@@ -17,8 +17,8 @@ extension SQLiteStore {
     private static let copyPause: Duration = .milliseconds(5)
     /// How long all steps of a store in use may take. A disk that is slower keeps the store busy without an end.
     private static let copyLimit: Duration = .seconds(600)
-    /// The thread of the files of copies. The common pool looks up the names of hosts, and a slow disk would keep the
-    /// gateway from APNs. The pool is never shut down: a disk that hangs would keep the process from its end.
+    /// The thread for the files of copies. The common pool looks up the names of hosts, so a slow disk there would keep
+    /// the gateway from APNs. The pool is never shut down: a disk that hangs would keep the process from its end.
     private static let fileThread: NIOThreadPool = {
         let pool = NIOThreadPool(numberOfThreads: 1)
         pool.start()

@@ -5,7 +5,7 @@ internal import FerrySQLite
 enum CopyStep: Hashable, Sendable {
     /// The number of pages that are left.
     case more(remaining: Int)
-    /// The copy is whole, and was at this time, in UNIX seconds.
+    /// The copy is whole. It has the state of the store at this time, in UNIX seconds.
     case whole(at: UInt32)
 }
 
@@ -316,7 +316,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         guard 1...Self.version ~= version else {
             throw StoreError("A later version of Ferry wrote the store \(self.path). Copy it with that version.")
         }
-        // A mark that is missing stays so: the next start of the gateway warns of it.
+        // A missing mark is not made here. The next start of the gateway warns of it.
         if access(self.markPath, F_OK) == 0 {
             do throws(HighWaterMark.Fault) {
                 _ = try HighWaterMark(path: self.markPath).check(last: last, of: self.path)

@@ -17,7 +17,7 @@ package struct WaitingRow: Hashable, Codable, Sendable {
     package var lastReason: String?
     /// When it was read, or last sent again by an operator, in UNIX seconds.
     package var readAt: UInt32
-    /// The seconds since then, by a clock that is not set.
+    /// The seconds since then, by a clock that nobody sets.
     package var age: Double
     /// In UNIX seconds; 0 for one attempt at delivery.
     package var expiration: UInt32

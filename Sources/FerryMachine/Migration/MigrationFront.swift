@@ -9,7 +9,8 @@ struct MigrationFront {
         case side(ProviderSide)
         /// The front, because the group of the notification moves.
         case front
-        /// No place: the side cannot send it, and the options allow no other.
+        /// No place: the notification's own side cannot send it. The other side cannot either, or the options do not
+        /// allow it.
         case refused(ProviderSide)
     }
 

@@ -42,7 +42,7 @@ package struct OptionFault: Error, Hashable, CustomStringConvertible {
         self.isShown(name) ? "'\(path)\(name)'" : "with a name of \(name.utf8.count) bytes"
     }
 
-    /// The name in the path of what it holds.
+    /// The name as a part of a path. A name that may be a secret is hidden.
     static func shown(_ name: String) -> String { self.isShown(name) ? name : "…" }
 
     /// Whether a name may stand in a message. Options have names of letters; another name may be a secret.

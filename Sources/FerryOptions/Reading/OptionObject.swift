@@ -139,7 +139,7 @@ package struct OptionObject: Sendable {
     /// Sets an option that the program did not write.
     package mutating func set(_ name: String, _ value: OptionValue?) { self.members[name] = value }
 
-    /// Puts the members of `other` in place of those with their names. They keep the files that name them in messages.
+    /// Puts the members of `other` in place of those with the same names. Messages still name their files.
     package mutating func replaceMembers(by other: OptionObject) {
         for (name, value) in other.members {
             self.members[name] = value
@@ -147,7 +147,7 @@ package struct OptionObject: Sendable {
         }
     }
 
-    /// Sets the object under a name. Its members keep the files that name them in messages.
+    /// Sets the object under a name. Messages still name the files of its members.
     package mutating func set(_ name: String, object: OptionObject) {
         self.members[name] = .object(object.members)
         self.files.merge(object.files) { $1 }

@@ -38,7 +38,7 @@ extension ProviderOption {
             .sets(binary: { $0.connectTimeout = $1.time }, http2: { $0.connectTimeout = $1.time })
             .help("How long connecting may take.").by(default: Self.binary.connectTimeout),
         .init("connectionRetryLimit", .limit(upTo: 1 << 30), .both).inNodeAPN().ofGateway
-            // A number alone counts, and no time that was set before.
+            // The number replaces a time that was set before.
             .sets(
                 binary: { ($0.connectionRetryLimit, $0.connectionRetryTime) = ($1.limit, nil) },
                 http2: { ($0.connectionRetryLimit, $0.connectionRetryTime) = ($1.limit, nil) }

@@ -9,7 +9,8 @@ package enum OptionLanguage: CaseIterable, Sendable {
     case c
     /// An upstream in the file of `ferry gateway`.
     case gateway
-    /// The options object of node-apn 1.x. `NodeAPNOption` reads it, because options there have an order of precedence.
+    /// The options object of node-apn 1.x. `NodeAPNOption` reads it in an order of its own, because there the first of
+    /// two options wins.
     case nodeAPN
 }
 
@@ -27,7 +28,7 @@ package struct ProviderOption: Sendable {
         case alone
         case namesServer, ofServer
         case namesCredentials, ofCredentials
-        /// The program waits for what it reads.
+        /// The option of the call stays, because the program waits for what it chose to read.
         case never
     }
 

@@ -76,7 +76,8 @@ final class AcceptHandler: ChannelDuplexHandler {
 
     // MARK: The connection that is held
 
-    /// Tells the owner that the connection waits, or forgets it if its peer has gone.
+    /// Checks the held connection now, and again after each ``pause``. If its peer has gone, the connection is closed.
+    /// Otherwise the owner learns once that it waits.
     private func look(at channel: any Channel, _ context: ChannelHandlerContext) {
         self.hasPeerLeft(channel).hop(to: context.eventLoop).assumeIsolated().whenSuccess { hasLeft in
             guard self.held?.channel === channel else { return }

@@ -14,7 +14,7 @@ final class OpenChannels: Sendable {
         case serving
         /// No new connection is accepted. The open ones were asked to end.
         case quiescing
-        /// Every channel is closed. A channel that is added now is refused.
+        /// Every channel is being closed. A channel that is added now is refused.
         case closing
     }
 

@@ -1,4 +1,4 @@
-/// A fault of what a service manager passes to the process. The text is one sentence with the cure.
+/// A fault in the variables or sockets that a service manager passes. The text is one sentence with the cure.
 package struct ServiceFault: Error, Hashable, CustomStringConvertible {
     package let description: String
 

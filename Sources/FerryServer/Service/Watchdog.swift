@@ -3,8 +3,8 @@ package import NIOCore
 /// Tells the service manager again and again that an event loop turns. When the loop hangs, the manager hears nothing, and
 /// ends the process.
 ///
-/// The watchdog follows the event loop alone, and never the store: a kill while the store hangs would lose what was read
-/// and not stored.
+/// The watchdog watches the event loop alone, and never the store: a kill while the store hangs would lose what was
+/// read and not stored.
 package final class Watchdog: Sendable {
     /// The notices within the time that the manager allows. A lost one does not end the process.
     private static let notices: Int64 = 3

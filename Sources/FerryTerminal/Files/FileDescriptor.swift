@@ -34,7 +34,8 @@ package final class FileDescriptor: Sendable {
         try self.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK)
     }
 
-    /// Standard output. A pipe is opened anew, so that a write to it does not wait, and other users of it are not changed.
+    /// Standard output. A pipe is opened anew, so that a write to it does not wait. For other programs the pipe stays
+    /// as it is.
     package static var standardOutput: FileDescriptor {
         let isPipe = FileIdentity(descriptor: STDOUT_FILENO)?.isRegular == false
         let pipe = isPipe ? try? self.open("/dev/fd/\(STDOUT_FILENO)", O_WRONLY | O_NONBLOCK) : nil

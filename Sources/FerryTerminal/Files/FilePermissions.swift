@@ -21,7 +21,8 @@ package enum FilePermissions {
         "\(name) holds \(secret), and other users may read or change it (mode \(String(mode, radix: 8)))"
     }
 
-    /// Takes away only the forbidden bits: a service that gets the file by its group still reads it after that.
+    /// Returns a `chmod` command that takes away only the forbidden bits. A service that reads the file through its
+    /// group can still read it.
     ///
     /// - Parameter mode: an answer of ``open(_:)``.
     package static func cure(_ name: String, _ mode: Int) -> String {

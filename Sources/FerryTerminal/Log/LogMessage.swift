@@ -121,7 +121,7 @@ package enum ServerLogEvent: String, CaseIterable, Sendable {
     case noticesRefused
     /// Another process has the store or the address, and ends.
     case waitsForPredecessor
-    /// The admin port is beyond this machine, and has no token or no encryption.
+    /// The admin port can be reached from other machines, and has no token or no encryption.
     case adminOpen
     /// The admin socket that the program chose cannot be made.
     case adminFailed

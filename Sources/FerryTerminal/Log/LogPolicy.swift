@@ -38,7 +38,7 @@ package struct LogPolicy: Hashable, Sendable {
             .joined(separator: "\n")
     }
 
-    /// A journal has no use for a second time.
+    /// A line for the journal has no time, because the journal adds its own.
     private func json(_ message: LogMessage, at time: Date) -> String {
         var bytes: [UInt8] = Array("{".utf8)
         func add(_ name: String, _ value: LogMessage.Value) {

@@ -4,7 +4,7 @@ package struct ProgressLine {
     static let barLength = 20
     /// The longest line of a terminal. A longer one would wrap, and its first row would stay.
     static let width = 79
-    /// The time before which the time that is left is not guessed.
+    /// The time from the start to the first estimate of the remaining time.
     private static let settling: Duration = .seconds(1)
 
     private let start: ContinuousClock.Instant
@@ -53,7 +53,7 @@ package struct ProgressLine {
         let elapsed = now - self.start
         guard elapsed >= Self.settling, fraction > 0, fraction < 1 else { return nil }
         let seconds = (elapsed / .seconds(1)) * (1 - fraction) / fraction
-        // A year says as much as a number without a meaning.
+        // An estimate of a year or more says nothing.
         guard seconds < 366 * 86_400 else { return nil }
         let whole = Int(seconds.rounded(.up))
         switch whole {

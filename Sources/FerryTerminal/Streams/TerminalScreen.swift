@@ -42,7 +42,7 @@ package final class TerminalScreen {
     /// - Parameter milliseconds: the time to wait.
     package func key(within milliseconds: Int32) -> Character? {
         guard self.isRaw else {
-            // The end of another input is there at once and always: without this, the program would ask for it in a loop.
+            // An input that has ended can always be read. Without this pause, the program would ask for keys in a loop.
             poll(nil, 0, milliseconds)
             return nil
         }

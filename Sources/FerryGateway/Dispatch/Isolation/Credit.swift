@@ -11,8 +11,9 @@
 /// client with good tokens has twice as many after each round trip.
 struct Credit: Sendable {
     static let floor = 4
-    /// The price of a refused token, and of a server error, because notifications that wait for the end of an outage
-    /// delay others. If it were half of the credit, a client with 1 % bad tokens would wait for seconds.
+    /// The price of a refused token or a server error. An error has a price because notifications that wait for the end
+    /// of an outage delay others. If the price were half of the credit, a client with 1 % bad tokens would wait for
+    /// seconds.
     static let price = 8
     /// The largest credit. It is far more than a provider takes at a time.
     static let cap = 16_384

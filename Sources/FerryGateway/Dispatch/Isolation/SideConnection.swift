@@ -57,7 +57,7 @@ struct SideConnection: Sendable {
 
     // MARK: State
 
-    /// The number of the open connection.
+    /// The ``SideID/number`` of the open connection; nil if none is open.
     var number: UInt64? { self.open?.number }
 
     /// The number of notifications that the open connection takes now.

@@ -29,7 +29,7 @@ struct Suspicion: Sendable {
     /// The time without suspicion after which half as many are enough.
     static let forgiveness: TimeAmount = .hours(24)
 
-    /// The server errors since the last other answer.
+    /// The server errors since the last answer of another kind.
     private struct ErrorRow {
         var count = 0
         /// The number of notifications that APNs had taken from all flows when the row began.

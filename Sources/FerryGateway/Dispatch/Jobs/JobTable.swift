@@ -37,7 +37,7 @@ struct JobTable: Sendable {
         return old + recent.map { JobID(rawValue: self.first + UInt64($0)) }
     }
 
-    /// The job that was read first; nil if the table is empty. A letter that is sent again is read then.
+    /// The job that was read first; nil if the table is empty. A letter that is sent again counts as read at that time.
     ///
     /// Cost: constant on average. The numbers in front that have ended are forgotten.
     mutating func oldest() -> Job? {
@@ -94,7 +94,8 @@ struct JobTable: Sendable {
         return JobID(rawValue: self.first + UInt64(self.recentCount) - 1)
     }
 
-    /// Adds a job with a reserved number.
+    /// Adds a job under its number. A new job has the number from ``reserve()``. A job from the store, or a letter that
+    /// is sent again, keeps its old one.
     mutating func insert(_ job: consuming Job, as id: JobID) {
         assert(id.rawValue < self.first + UInt64(self.recentCount), "a job has a reserved number, or an older one")
         assert(self[id] == nil, "a number has one job")

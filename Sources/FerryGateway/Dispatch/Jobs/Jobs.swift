@@ -57,7 +57,7 @@ struct Jobs: Sendable {
     /// Returns the number of the next job. If ``insert(_:as:)`` is not called before the next call, it stays unused.
     mutating func reserve() -> JobID { self.table.reserve() }
 
-    /// Adds a job with a reserved number.
+    /// Adds a job under its number; see ``JobTable/insert(_:as:)``.
     mutating func insert(_ job: consuming Job, as id: JobID) {
         self.room.add(job)
         self.table.insert(job, as: id)

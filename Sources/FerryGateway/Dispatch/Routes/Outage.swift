@@ -35,7 +35,7 @@ struct Outage: Sendable {
     /// Whether an outage is known.
     var isOn: Bool { if case .known = self.state { true } else { false } }
 
-    /// Notes a server's fault. Returns whether it makes an outage known.
+    /// Notes a server's fault. Returns true once, when the outage has lasted ``patience``.
     ///
     /// - Parameter token: the device token of the notification.
     mutating func failed(_ token: ArraySlice<UInt8>, now: NIODeadline) -> Bool {

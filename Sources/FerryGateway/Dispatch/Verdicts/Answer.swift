@@ -13,7 +13,8 @@ package enum Answer: Hashable, Sendable {
     case gone(since: UInt32?)
     /// An error response may name the notification.
     case refused(BinaryStatus)
-    /// The token belongs to another topic of the identity, or it is refused with status 8.
+    /// The token does not fit the topic. The next topic of the identity is tried. After the last topic, the
+    /// notification is refused with status 8.
     case tryOtherTopic
     /// The notification is sent again after this time, with the same `apns-id`.
     case retry(Retry)

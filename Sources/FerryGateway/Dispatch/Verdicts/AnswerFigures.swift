@@ -8,7 +8,7 @@ package struct AnswerFigures: Hashable, Sendable {
     package private(set) var refusals: [Reason: Int] = [:]
     /// The notifications that APNs took.
     package private(set) var accepted = 0
-    /// From the frame to the answer, of what APNs took or refused at the first try.
+    /// The times from the frame to the answer, of notifications that APNs accepted or refused at the first try.
     package private(set) var times = TimeHistogram()
     /// The times of the last one to two minutes.
     var recent = RecentTimes()

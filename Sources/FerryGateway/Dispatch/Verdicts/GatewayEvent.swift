@@ -28,19 +28,20 @@ package enum GatewayEvent: Hashable, Sendable {
 
     /// The store cannot be written, for this reason. The gateway still reads for a while, and notifications wait.
     case storeTrouble(String)
-    /// The store is written again.
+    /// The store can be written again.
     case storeAllClear
     /// Another gateway has taken the store. This one delivers nothing more.
     case storeTaken
 
     /// The file of the list of rejections cannot be written, for the reason in this text. Its lines wait.
     case listTrouble(String)
-    /// The file of the list of rejections is written again.
+    /// The file of the list of rejections can be written again.
     case listAllClear
     /// `limit` lines wait for the file of the list of rejections. The oldest are given up.
     case listFull(limit: Int)
 
-    /// A client sent bytes that are not a notification. Its connection ends without an error response.
+    /// A client sent bytes that are not a notification. They get no error response. A rejection of the notification
+    /// just before them is told first, if it may be told. Then the connection ends.
     case violation(identity: Int, NotificationViolation)
     /// A client with this address was refused in the handshake, for the reason in this sentence.
     case stranger(address: String, String)

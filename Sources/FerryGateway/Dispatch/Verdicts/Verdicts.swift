@@ -5,7 +5,7 @@ internal import NIOCore
 /// The verdicts on notifications: the events for the list of rejections, the feedback lists, the tokens that are known to
 /// be bad, and the counts.
 struct Verdicts: Sendable {
-    /// The token of a rejected notification, until its rejection was told or is too old.
+    /// The token of a rejected notification, until its rejection is told or too old.
     private struct Rejected {
         var key: KnownBad.Key
         var status: BinaryStatus
@@ -114,7 +114,7 @@ struct Verdicts: Sendable {
         self.rejected[oldest] = nil
     }
 
-    /// Notes that no error response will tell this rejection: the next push to the token may.
+    /// Notes that no error response will tell this rejection. The next push to the token may be refused in its place.
     mutating func deferRejection(of id: JobID?, client: Int) {
         self.count(client) { $0.deferred += 1 }
         guard let id, let rejected = self.rejected.removeValue(forKey: id) else { return }
@@ -136,7 +136,7 @@ struct Verdicts: Sendable {
 }
 
 extension FateCounts {
-    /// Counts that what waited ended before it went out.
+    /// Counts a waiting notification that ended before it went out.
     fileprivate mutating func dropUnsent() {
         self.waiting -= 1
         self.droppedUnsent += 1
