@@ -42,7 +42,7 @@ enum GatewayBounds {
     /// The number of new notifications in a row after which a single notification that equals a follower is not taken
     /// for its copy. Copies come in a row. If a client sends a single copy later, the notification is delivered twice.
     static let doubtAfter = 3
-    /// How long after an error response or a copy nothing is doubted on a connection that was open at that time.
+    /// The time after an error response or a copy in which nothing is doubted on a connection that was open then.
     /// Notifications that the client had written before it come first there.
     static let doubtDelay: TimeAmount = .seconds(2)
     /// The number of first followers that must come again in a row before they count as copies. It holds for followers
@@ -128,8 +128,8 @@ enum GatewayBounds {
     static let age: TimeAmount = .milliseconds(2500)
     /// How long an error response waits for the journal.
     static let journal: TimeAmount = .seconds(1)
-    /// How long the output stays open after an error response, in addition to a round trip. Go's libraries that read
-    /// both together take the end for an error, and drop the response.
+    /// How long the output stays open after an error response, in addition to a round trip. A library in Go that reads
+    /// both together takes the end for an error, and drops the response.
     static let outputDelay: TimeAmount = .milliseconds(200)
     /// The silence after which the output is closed, in addition to a round trip. A library that writes when the end
     /// comes may fail, and lose all that it had to write. A retransmission takes as long.
@@ -148,7 +148,8 @@ enum GatewayBounds {
     /// How long clients have at the end of the process. A new connection waits for the next process meanwhile, and some old
     /// clients give up a handshake after 10 s.
     static let ending: TimeAmount = .seconds(5)
-    /// How long before that time the last word is said to a client that never pauses: for the journal and the drain.
+    /// The time before the end of ``ending`` at which a client that never pauses gets its last word. It is for the
+    /// journal and the drain.
     static let lastWord: TimeAmount = .seconds(2)
     /// At a shutdown, a client that was silent for so long has forgotten its last notification: it gets a plain close.
     /// While the gateway runs, silence closes no connection of a client that has sent something.

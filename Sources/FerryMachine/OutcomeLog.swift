@@ -10,7 +10,7 @@ package struct OutcomeLog {
     package private(set) var counts = OutcomeCounts()
     /// The number of awaited entries that are undelivered or uncertain. Their callers got these outcomes.
     package private(set) var awaitedLosses = 0
-    /// The number of notifications that the peer accepted, or rejected for their own sake.
+    /// The number of notifications that the peer accepted, or rejected for a fault of the notification.
     package private(set) var answered = 0
     /// The number of outcomes that turned out wrong.
     package private(set) var contradicted = 0

@@ -20,7 +20,7 @@ package struct ProxyError: Error, Sendable, CustomStringConvertible {
     package let proxy: HTTPProxy
     /// Host and port behind the proxy.
     package let target: String
-    /// The system's error.
+    /// The system's error; nil unless the fault is ``Fault/lost(_:)``.
     package let cause: (any Error)?
 
     init(_ fault: Fault, _ proxy: HTTPProxy, target: String, cause: (any Error)? = nil) {

@@ -16,7 +16,7 @@ package struct MetricsText {
         case counter, gauge
     }
 
-    /// One value with the labels that tell it from the others of its metric.
+    /// One value with the labels that distinguish it from the others of its metric.
     package struct Series {
         package var labels: [(name: String, value: String)]
         package var value: Double

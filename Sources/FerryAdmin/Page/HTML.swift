@@ -1,6 +1,6 @@
 /// Pieces of a page for people.
 package enum HTML {
-    /// The text with the characters escaped that mean something in HTML, also between quotation marks.
+    /// The text, in which each character that has a meaning in HTML is escaped, also for quoted attributes.
     package static func escaped(_ text: String) -> String {
         var escaped = ""
         for character in text.unicodeScalars {

@@ -24,7 +24,7 @@ package enum PagePiece {
         }
     }
 
-    /// The rest of a start tag with a binding, and the text that it has without the script.
+    /// The end of a start tag with a binding, and the text of the element without the script.
     package static func bound(_ binding: String, _ text: String) -> String {
         "data-b=\"\(HTML.escaped(binding))\">\(HTML.escaped(text))"
     }

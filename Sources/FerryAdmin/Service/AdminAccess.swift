@@ -2,7 +2,7 @@ internal import FerryOpenSSL
 internal import FerryPlatform
 package import NIOHTTP1
 
-/// The rule who may ask the admin service, and for what. No I/O.
+/// The rule for who may ask the admin service, and for what. No I/O.
 ///
 /// | over | who | what |
 /// |---|---|---|

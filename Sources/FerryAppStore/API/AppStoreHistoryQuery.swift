@@ -23,7 +23,7 @@ public struct AppStoreHistoryQuery: Hashable, Sendable {
     public var end: Date
     /// The filter within the window from ``start`` to ``end``.
     public var filter: Filter
-    /// Whether only notifications are wanted that no server has accepted. Those that Apple will still repeat are
+    /// Whether to return only notifications that no server has accepted. Those that Apple will still repeat are
     /// included.
     public var onlyFailures: Bool
 

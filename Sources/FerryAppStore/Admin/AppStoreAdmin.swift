@@ -18,8 +18,8 @@ package enum AppStoreAdmin {
 
     /// How long a reader waits for the store's thread: less than a reader waits for the snapshot.
     private static let storePatience: Duration = .seconds(1)
-    /// The failures in a row after which a destination counts as failing. One notification that its application refuses
-    /// fails again and again between others that succeed.
+    /// The failures in a row after which a destination counts as failing. A single notification that always fails does
+    /// not reach this number, because others succeed in between.
     private static let failingAfter = 3
 
     /// - Parameters:

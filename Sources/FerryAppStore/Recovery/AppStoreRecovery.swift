@@ -16,7 +16,7 @@ public struct AppStoreRecovery: Sendable {
     private let sink: any AppStoreNotificationSink
     /// The path of the file from which a stopped recovery goes on. If nil, the next one begins anew.
     public var checkpoint: String?
-    /// Whether only notifications are wanted that no server has accepted. Set it to false after a loss of the store,
+    /// Whether to recover only notifications that no server has accepted. Set it to false after a loss of the store,
     /// for example.
     public var onlyFailures = true
     /// Called after each page with the report so far.

@@ -61,7 +61,7 @@ public final class AppStoreStore: Service {
     let thread = NIOThreadPool(numberOfThreads: 1)
     let core = Core()
     private let queue = Locked(Queue())
-    /// The reason why the last write to the store failed.
+    /// The reason why the last write to the store failed; nil if it did not fail.
     let writeTrouble = Locked<String?>(nil)
     /// Raised when there is something new to deliver, and when deliveries must end.
     let changes = Signal()

@@ -61,7 +61,7 @@ enum ForkGate {
         return try body()
     }
 
-    /// The end of the time that a fork waits for one kind of thread, which begins now.
+    /// The time at which a fork stops waiting for one kind of thread, if the wait begins now.
     private static var end: timespec {
         var end = timespec()
         clock_gettime(CLOCK_REALTIME, &end)

@@ -10,7 +10,7 @@ internal import NIOPosix
 ///
 /// It makes few connections, one after the other, because APNs takes many for an attack. It tries at most
 /// ``addressLimit`` addresses to find one of each family that answers. Then come five connections for TLS with each of
-/// the two, and one for HTTP/2. It sends only handshakes, and the SETTINGS of HTTP/2.
+/// these, and one for HTTP/2. It sends only handshakes, and the SETTINGS of HTTP/2.
 struct HostProbe: Sendable {
     /// The number of addresses that are tried.
     static let addressLimit = 8

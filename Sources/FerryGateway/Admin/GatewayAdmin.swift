@@ -64,7 +64,7 @@ package final class GatewayAdmin: Sendable {
     /// The routes that every server has.
     package let routes: StatusRoutes
 
-    /// A test waits less than operators do.
+    /// Tests pass shorter times.
     ///
     /// - Parameters:
     ///   - patience: how long a reader of letters waits for the store and the event loop.
@@ -95,7 +95,7 @@ package final class GatewayAdmin: Sendable {
     /// Takes the surroundings after a reload. Each upstream keeps its number.
     package func surround(_ around: Surroundings) { self.present.around.withLock { $0 = around } }
 
-    /// Answers a request that was let in.
+    /// Answers a request that ``AdminAccess`` has admitted.
     package func answer(_ request: AdminRequest) async -> AdminAnswer {
         // Only the socket lets such a request in.
         if request.method == "POST", request.path == "/reload", request.isLocal {

@@ -104,7 +104,7 @@ extension GatewayStatus {
 }
 
 extension GatewayStatus.Upstream {
-    /// Whether notifications can go out over it.
+    /// Whether notifications can go out over the upstream.
     package var isUsable: Bool {
         switch self.state {
         case .untried, .good: true

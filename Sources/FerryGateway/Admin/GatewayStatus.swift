@@ -22,7 +22,7 @@ package struct GatewayStatus: ServerStatus, Hashable {
     package var unanswered: Int
     /// The age of the oldest notification without a final answer, in seconds; nil if each has one.
     package var oldestAge: Double?
-    /// For each second; see ``Rate``.
+    /// Events per second; see ``Rate``.
     package var rate: Rate
     /// The last hour in steps of ten seconds, the oldest first.
     package var history: [RateHistory.Step]

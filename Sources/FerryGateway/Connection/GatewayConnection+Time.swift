@@ -134,7 +134,8 @@ extension GatewayConnection {
         }
     }
 
-    /// When a shutdown writes its last word. In the silence before it, every notification gets its result.
+    /// When a shutdown writes its last word: after a silence if every notification has its result, otherwise as late as
+    /// possible.
     private func stopAt(_ stop: Stop) -> NIODeadline {
         guard !stop.isUrgent, let endsAt else { return stop.since }
         let limit = endsAt - GatewayBounds.lastWord

@@ -223,7 +223,7 @@ struct GatewayConnection: ~Copyable, Sendable {
         return self.proceed(now: now, standing: standing, &effects)
     }
 
-    /// Counts a notification as accepted before its time, because it is in the spool.
+    /// Counts a notification as accepted before its answer, because it is in the spool.
     mutating func release(
         _ sequence: UInt64,
         now: NIODeadline,

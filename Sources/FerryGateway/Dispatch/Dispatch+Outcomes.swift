@@ -253,7 +253,7 @@ extension Dispatch {
         job.expiration == 0 && now.monotonic - job.readAt > GatewayBounds.Jobs.lifetime
     }
 
-    /// Gives a notification up.
+    /// Gives a notification up as a dead letter.
     ///
     /// - Parameter now: in UNIX seconds.
     mutating func bury(_ id: JobID, _ job: borrowing Job, _ outcome: Outcome, now: UInt32) -> Settled {
@@ -308,7 +308,7 @@ extension Dispatch {
 }
 
 extension Answer {
-    /// Whether the token is at fault, or its host.
+    /// Whether APNs refused the token. It may belong to another host or topic.
     fileprivate var refusesToken: Bool {
         switch self {
         case .refused(.invalidToken), .tryOtherTopic: true

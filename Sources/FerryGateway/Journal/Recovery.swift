@@ -10,7 +10,7 @@ internal import NIOCore
 /// a rejection may still repeat its followers. A client whose connection was open at the kill may repeat its last
 /// notifications. A rejection that no error response has named waits for the next push to the token.
 package struct Recovery {
-    /// A notification of a client without an answer.
+    /// A notification that has no answer.
     struct Unanswered {
         var reader: Job.Reader
         var client: Client

@@ -239,7 +239,7 @@ final class GatewayMachine {
         self.turn(of: place, now: now) { $0.inputEnded(id, $1, &$2) }
     }
 
-    /// Ends all connections, and those that are noted later: with status 10 where that is safe.
+    /// Ends all connections, also later ones, with status 10 where that is safe.
     func shutDown(now: Moment) {
         let end = self.endsAt ?? now.monotonic + GatewayBounds.ending
         self.endsAt = end

@@ -1,6 +1,6 @@
 /// The differences between two configurations of a gateway.
 package struct GatewayChange: Hashable, Codable, Sendable {
-    /// The names that came, went, or have another meaning.
+    /// The names that were added, removed or changed.
     package struct Names: Hashable, Codable, Sendable {
         package var added: [String] = []
         package var removed: [String] = []

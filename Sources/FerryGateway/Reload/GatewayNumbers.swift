@@ -110,7 +110,7 @@ package struct GatewayNumbers: Sendable {
 
     /// Gives each row the number of its name, or the next one. A row that is left keeps its number.
     ///
-    /// - Returns: the number of each new row, and the numbers of the rows that went.
+    /// - Returns: the number of each new row, and the numbers of the rows that were removed.
     private static func take<Row: NumberedRow>(
         _ new: [Row],
         into table: inout [Row],

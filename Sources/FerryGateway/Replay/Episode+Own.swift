@@ -6,9 +6,8 @@ internal import NIOCore
 extension Episode {
     /// The notifications that the client writes on the connection that was told.
     enum Writing {
-        /// Any notifications. `repeated` is the number of first followers that just came again in a row. Nil: the
-        /// notification that the error response names came again, and only followers after it, as in a list that is
-        /// sent twice.
+        /// Any notifications. `repeated` is the number of first followers that just came again in a row. Nil: a list is
+        /// sent twice. The named notification came again, and only followers after it.
         case on(repeated: Int?)
         /// Its followers under their old identifiers, which it does not send on the next connection. `next` is the
         /// place of the follower that is expected now, and `row` the number of copies that just came in a row.

@@ -215,7 +215,7 @@ struct GatewayScope: ~Copyable {
     /// Notes the result of a job for copies that come later. Returns false if no copy will tell its rejection.
     mutating func settled(_ job: JobID, _ fate: JobFate) -> Bool { self.filter.settled(job, fate) }
 
-    /// Counts a notification as accepted before its time has come.
+    /// Counts a notification as accepted before its answer.
     mutating func release(_ reader: Job.Reader, _ around: Surroundings, _ effects: inout [Effect]) {
         self.step(reader.connection, around, &effects) {
             $0.release(reader.sequence, now: $1, standing: $2, effects: &$3)

@@ -30,7 +30,7 @@ package struct GatewayUpstream: Sendable {
     package let provider: any PushProvider
     package let outcomes: UpstreamOutcomes
     package let makeSide: MakeSide
-    /// What the provider does; it says nothing unless it is the provider's observer.
+    /// The figures of the provider. They stay empty unless the watch is the provider's observer.
     package let watch: UpstreamWatch
 
     package init(
@@ -89,7 +89,7 @@ package final class Gateway: Sendable {
         self.listeners = listeners
         self.driver = driver
         self.numbers = Locked(numbers)
-        // A reload may close that socket. These are for the start.
+        // These are the addresses at the start. A reload may close them.
         let first = listeners.first(.binary)
         self.host = first?.host ?? ""
         self.port = first?.port ?? 0

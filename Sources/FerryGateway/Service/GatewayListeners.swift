@@ -57,7 +57,7 @@ final class GatewayListeners: Sendable {
         fileprivate var left: [Opened] = []
         fileprivate var limits: [ListenGroup.Service: Int] = [:]
 
-        /// The addresses that come and go, and those where clients meet something else.
+        /// The addresses that are added or removed, and those that clients find changed.
         var names: GatewayChange.Names {
             var names = GatewayChange.Names()
             names.added = self.added.map { $0.opened.name }

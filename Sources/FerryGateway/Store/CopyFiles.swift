@@ -6,8 +6,9 @@ internal import FerrySQLite
 ///
 /// Each method may wait for the disk.
 struct CopyFiles: Sendable {
-    /// The number of epochs by which a copy is ahead. A gateway with the copy begins with an epoch that the store itself
-    /// reaches after some thousand starts only. Otherwise two notifications of the two would have one `apns-id`.
+    /// The number of epochs by which a copy is ahead. A gateway with the copy begins with an epoch that the store
+    /// itself reaches after some thousand starts only. Otherwise both gateways could give two notifications one
+    /// `apns-id`.
     static let epochsAhead: Range<UInt64> = 4096..<8192
     /// The last epoch of a store that is copied. A gateway can then still start some thousand times with the copy.
     static let lastEpoch = Journal.epochs.upperBound - 2 * CopyFiles.epochsAhead.upperBound
@@ -118,7 +119,7 @@ struct CopyFiles: Sendable {
     }
 
     /// Removes the mark of a copy whose process was killed after the mark had its name and before the copy had its own.
-    /// Any other mark belongs to somebody.
+    /// Any other mark stays, because it may be in use.
     private func removeLostMark() {
         guard Self.exists(self.draft), !Self.exists(self.markDraft), !Self.exists(self.path) else { return }
         unlink(self.markPath)

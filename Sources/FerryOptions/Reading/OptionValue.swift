@@ -1,6 +1,6 @@
 /// A value of an option: of JSON, or of the command line.
 package indirect enum OptionValue: Hashable, Sendable {
-    /// For an option with a bound: there is none.
+    /// No bound, for an option that bounds something.
     case null
     case boolean(Bool)
     case number(Double)

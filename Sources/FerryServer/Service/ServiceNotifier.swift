@@ -13,7 +13,7 @@ package final class ServiceNotifier: Sendable {
     /// - Throws: ``ServiceFault`` when the name is too long, or no socket can be made.
     package init(to name: String) throws(ServiceFault) {
         var address = Array(name.utf8)
-        // The zero is the sign of an abstract name for the system. A path ends with it.
+        // An abstract name begins with a zero byte, and a path ends with one.
         if address.first == UInt8(ascii: "@") { address[0] = 0 } else { address.append(0) }
         guard address.count <= MemoryLayout.size(ofValue: sockaddr_un().sun_path) else {
             throw ServiceFault("The path of NOTIFY_SOCKET is too long.")

@@ -15,7 +15,7 @@ struct DialPace: Sendable {
 
     private var pause = DialPace.pause
     private var last = NIODeadline.distantPast
-    /// The time at which all dials so far are paid for, at one for each ``interval``.
+    /// The time that the dials so far have used up, at one ``interval`` each.
     private var paidAt = NIODeadline.distantPast
 
     /// The earliest time of the next dial.

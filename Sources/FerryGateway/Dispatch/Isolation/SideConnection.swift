@@ -125,7 +125,8 @@ struct SideConnection: Sendable {
         if self.open?.number == number { self.retire() }
     }
 
-    /// Begins a tick. A connection that late answers block is replaced, and the oldest one that waits only for them.
+    /// Begins a tick. An open connection that late answers block gets no more notifications. If they block all places,
+    /// the oldest connection that waits only for late answers is given up.
     ///
     /// - Parameter isWanted: whether a notification waits for a side connection.
     mutating func tick(isWanted: Bool) {

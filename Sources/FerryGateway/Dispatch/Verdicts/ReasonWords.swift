@@ -16,7 +16,7 @@ package enum ReasonWords {
         return "\(self.name(reason)).\(reason.explanation.map { " \($0)" } ?? "")"
     }
 
-    /// The cause why notifications wait at a shut gate.
+    /// The sentence about notifications that wait at a shut gate.
     ///
     /// - Parameter reason: nil if no connection works with the credentials.
     package static func shut(_ topic: String, at upstream: String, for reason: Reason?) -> String {

@@ -5,7 +5,7 @@ internal import NIOCore
 /// The verdicts on notifications: the events for the list of rejections, the feedback lists, the tokens that are known to
 /// be bad, and the counts.
 struct Verdicts: Sendable {
-    /// The token of a rejected notification, until its rejection is told or too old.
+    /// The token of a rejected notification, until its rejection is told or deferred, or newer ones take its room.
     private struct Rejected {
         var key: KnownBad.Key
         var status: BinaryStatus
