@@ -53,7 +53,6 @@ package struct ProcessFigures: Hashable, Sendable {
 }
 
 extension MetricsText {
-    /// Adds the metrics of the process.
     package mutating func add(_ figures: ProcessFigures) {
         self.add(
             .counter,

@@ -31,7 +31,6 @@ package enum PagePiece {
 
     // MARK: Cells
 
-    /// The head of a row.
     package static func head(_ text: String) -> String { "<th scope=\"row\">\(HTML.escaped(text))</th>" }
 
     package static func cell(_ binding: String, _ text: String) -> String { "<td \(self.bound(binding, text))</td>" }

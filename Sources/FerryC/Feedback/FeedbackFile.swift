@@ -49,7 +49,6 @@ final class FeedbackFile: Sendable {
     /// The number of devices that could not be written, for example because the disk was full.
     var lostCount: Int { self.lost.load(ordering: .relaxed) }
 
-    /// Makes the line of a device.
     static func line(_ device: DeviceToken, goneSince date: Date?) -> [UInt8] {
         let seconds = UInt32(clamping: Int64((date ?? .now).timeIntervalSince1970))
         return Array("{\"token\":\"\(device.hex)\",\"timestamp\":\(seconds)}\n".utf8)

@@ -37,7 +37,6 @@ final class FeedbackWriter: Sendable {
         var items = CircularBuffer<Item>()
         /// The number of lines and outcomes in ``items``.
         var count = 0
-        /// Whether the thread is running.
         var isRunning = false
         /// The handles that wait to submit notifications.
         var waiters: [@Sendable () -> Void] = []

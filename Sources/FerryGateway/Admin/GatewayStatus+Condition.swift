@@ -2,9 +2,9 @@ internal import FerryAdmin
 
 /// The judgement of a gateway: one sentence for each trouble, and the worst of them for the whole.
 extension GatewayStatus {
-    /// The age of the oldest notification, in seconds, above which the status reports it. Somebody already reads the
-    /// page. The alert FerryGatewayWaitsLong in Compat/monitoring/alerts.yml wakes somebody, so it waits for
-    /// ``alertedWait``.
+    /// The age of the oldest notification, in seconds, above which the status reports it. It is short, because somebody
+    /// reads the status already. The alert FerryGatewayWaitsLong in Compat/monitoring/alerts.yml wakes somebody, so it
+    /// waits for ``alertedWait``.
     static let longWait: Double = 60
     /// The age in that alert, in seconds. The alert fires when the age has been larger for ``alertPatience``.
     static let alertedWait: Double = 300

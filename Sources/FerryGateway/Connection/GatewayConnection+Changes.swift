@@ -40,7 +40,7 @@ extension GatewayConnection {
         self.state = .reading
     }
 
-    /// Notes that the drain is over. A client that reads late also sends later notifications again.
+    /// Notes that the drain is over. A client that reads late also repeats later notifications.
     mutating func becomeDeaf() { self.state = .deaf }
 
     /// Ends the output although the client still writes. The client writes until it sees the end.

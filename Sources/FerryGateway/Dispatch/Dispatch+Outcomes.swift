@@ -318,6 +318,6 @@ extension Answer {
 }
 
 extension Outcome {
-    /// The reason of a rejection.
+    /// The reason of a rejection; nil for every other outcome.
     fileprivate var reason: Reason? { if case .rejected(let rejection) = self { rejection.reason } else { nil } }
 }

@@ -133,7 +133,7 @@ package struct Dispatch: ~Copyable {
 
     // MARK: Notifications
 
-    /// The topic of the identity's notifications.
+    /// The first topic of the identity; empty if it has no route.
     func topic(of identity: Int) -> [UInt8] {
         self.identities[identity].routes.first.map { self.routes.topic(of: $0) } ?? []
     }

@@ -94,7 +94,7 @@ extension GatewayMachine {
         return .done
     }
 
-    /// Removes letters.
+    /// Removes letters, and returns a result for each.
     func drop(_ ids: [APNSID], now: Moment) -> [LetterResult] {
         ids.map { apnsID in
             let key = Letter.key(of: apnsID)

@@ -63,7 +63,6 @@ struct Scopes: ~Copyable {
         self.scopeLimit = scopeLimit
     }
 
-    /// The number of scopes.
     var count: Int { self.places.count }
 
     /// The earliest deadline of a scope; nil if only an input can change the state.

@@ -186,7 +186,7 @@ final class GatewayListeners: Sendable {
         let certificates =
             switch service {
             case .binary: door.clients.certificates { driver.admits($0) }
-            // The list can be read while notifications wait.
+            // The feedback list can be read even while notifications wait.
             case .feedback: door.clients.certificates()
             }
         return TLSContext.Server(

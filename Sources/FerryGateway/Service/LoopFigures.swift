@@ -17,7 +17,7 @@ package enum RefusalCause: String, CaseIterable, Sendable {
     case certificate
     /// TLS failed: there was no common version or cipher, or the peer ended it.
     case handshake
-    /// Notifications of the client wait at a shut gate, of which an alarm has told.
+    /// Notifications of the client wait at a shut gate. An alarm has reported it.
     case waiting
     /// The client has its share of the room for notifications without an answer.
     case clientRoom = "client_room"

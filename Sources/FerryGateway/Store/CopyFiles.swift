@@ -24,7 +24,6 @@ struct CopyFiles: Sendable {
     private var markDraft: String { "\(self.draft)-mark" }
     private var folder: String { Self.folder(of: self.path) }
 
-    /// The folder of a file.
     static func folder(of path: String) -> String {
         let slash = path.lastIndex(of: "/")
         return slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."

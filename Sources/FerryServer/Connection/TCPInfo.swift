@@ -21,7 +21,6 @@ package struct TCPInfo: Sendable {
     package var hasPeerEverything: Bool {
         (self.state == Self.established || self.state == Self.endedByPeer) && self.unacknowledged == 0
     }
-    /// Whether the connection was reset.
     var wasReset: Bool { self.state == Self.reset }
     /// Whether the peer has ended its side, and we have not.
     var hasPeerEnded: Bool { self.state == Self.endedByPeer }

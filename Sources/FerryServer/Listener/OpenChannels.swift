@@ -44,7 +44,6 @@ final class OpenChannels: Sendable {
 
     var counts: ConnectionCounts { self.table.withLock { $0.counts } }
 
-    /// The number of open channels.
     var openCount: Int { self.table.withLock { $0.channels.count } }
 
     func count(_ change: (inout ConnectionCounts) -> Void) {

@@ -132,7 +132,6 @@ package struct FileFailure: Error, Equatable, CustomStringConvertible {
         self.init(file.shown, code: code)
     }
 
-    /// Whether the file does not exist.
     package var isMissing: Bool {
         [ENOENT, ENOTDIR, ENAMETOOLONG].contains { self.reason == .system($0) }
     }

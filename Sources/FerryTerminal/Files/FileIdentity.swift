@@ -5,7 +5,6 @@ internal import FerryPlatform
 package struct FileIdentity: Equatable {
     private var device: UInt64
     private var inode: UInt64
-    /// Whether the file is a regular file.
     package var isRegular: Bool
 
     package init?(path: String) {

@@ -63,6 +63,6 @@ package struct ProgressLine {
         }
     }
 
-    /// The fraction, 0 to 1.
+    /// The fraction, limited to 0 to 1.
     private static func whole(_ fraction: Double) -> Double { min(max(fraction, 0), 1) }
 }
