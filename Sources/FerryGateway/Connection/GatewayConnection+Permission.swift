@@ -3,7 +3,7 @@ internal import FerryCore
 internal import NIOCore
 
 extension GatewayConnection {
-    /// The error response of a last word if it may be written at this time; nil if it never may be.
+    /// The error response of a last word if it may be written at this time; nil if it may not.
     func response(to candidate: Candidate, _ standing: ReplayFilter.Standing, now: NIODeadline) -> ErrorResponse? {
         switch candidate.word {
         case .rejection(let rejection) where rejection.isProbe:
@@ -81,7 +81,7 @@ extension GatewayConnection {
 }
 
 extension ReplayClass {
-    /// The number of followers that the client certainly repeats.
+    /// The number of followers above which the client has forgotten the named notification, as far as it is known.
     fileprivate var followerLimit: Int {
         if case .resends(let reach) = self { reach.limit ?? .max } else { .max }
     }

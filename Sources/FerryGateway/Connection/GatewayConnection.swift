@@ -121,7 +121,7 @@ struct GatewayConnection: ~Copyable, Sendable {
     /// When the window became full; nil while the connection reads.
     var stoppedAt: NIODeadline?
     var resumedAt = NIODeadline.distantPast
-    /// The named notification, and the end of its followers; nil while they drain.
+    /// The named notification, and the end of its followers, which is nil while they drain. Nil if nothing was told.
     var told: (sequence: UInt64, end: UInt64?)?
     private var crashMisses = 0
     /// The latest end of the connection after invalid bytes that followed a rejected notification; nil if there were

@@ -5,7 +5,7 @@ internal import NIOCore
 
 /// The outcomes of notifications. A final answer ends the job. After any other outcome the job is sent again.
 extension Dispatch {
-    /// Takes an outcome. Returns nil if the job was given up, or will be sent again.
+    /// Takes an outcome. Returns nil if the job had ended before, or does not end now.
     ///
     /// - Parameter mayHear: whether an error response may tell the client something.
     mutating func settle(_ id: JobID, _ outcome: Outcome, mayHear: Bool, now: Moment) -> Settled? {

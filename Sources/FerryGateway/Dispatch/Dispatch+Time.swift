@@ -3,7 +3,7 @@ internal import HeapModule
 package import NIOCore
 
 extension Dispatch {
-    /// When to call ``timePassed(now:)``; nil if only an outcome can change the state.
+    /// When to call ``timePassed(now:)``; nil if only an input can change the state.
     package var nextDeadline: NIODeadline? {
         var next = self.delayed.min?.at ?? .distantFuture
         if let tryAt = self.routes.tryAt { next = min(next, tryAt) }

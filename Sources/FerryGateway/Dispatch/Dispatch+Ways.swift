@@ -43,7 +43,7 @@ extension Dispatch {
 
     private mutating func takeTurn(of flow: Int, _ outgoing: Outgoing, over side: UInt64?) {
         self.flows[flow].isInOrder = false
-        // The client's tokens may begin with another topic now.
+        // The flow has lost its guesses if the client's tokens begin with another topic now.
         guard self.hasSomething(flow) else { return }
         var room = side == nil ? self.flows[flow].credit.room : outgoing.side.room
         // The turns are moved out, because a copy would copy all waiting notifications.

@@ -184,7 +184,7 @@ package struct Journal {
         self.changes += changes
     }
 
-    /// Notes a client's habit: its reaction to error responses.
+    /// Notes a client's class and habits.
     mutating func learned(_ habit: ClientHabit, now: Moment) {
         self.begin(now: now)
         self.changes.append(habit.row(identities: self.identities))

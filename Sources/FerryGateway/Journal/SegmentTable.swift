@@ -15,7 +15,7 @@ struct SegmentTable {
         var length = 0
         /// The numbers of the first and the last job that was read in this segment.
         var jobs: ClosedRange<UInt64>?
-        /// The jobs that were rewritten from older segments.
+        /// The jobs of the segment that are not among ``jobs``: rewritten ones, and letters that were sent again.
         var carried: [JobID] = []
         var count = 0
         /// The number of unanswered jobs.

@@ -29,14 +29,15 @@ extension Episode {
     /// Whether the named notification has a key. By the key, a list that is sent twice is recognized.
     var isNamed: Bool { self.named != nil }
 
-    /// Whether followers came again on other connections. A single one may be a deliberate repeat.
+    /// Whether enough followers came again on other connections. Fewer may be deliberate repeats.
     var hasCopiesElsewhere: Bool {
         if case .inPlace = self.writing { return false }
         return self.kind == .rejection && self.copyCount >= GatewayBounds.circle
     }
 
     /// Whether a notification on the connection that was told may belong to a circle. After the drain it may only if
-    /// the client has sent copies on another connection, or was found to circle there. Any other client repeats itself.
+    /// the client circled before and has sent copies on another connection, or was found to circle since. Any other
+    /// client repeats itself.
     var mayCircle: Bool {
         switch self.writing {
         case .on, .inPlace: self.isDraining

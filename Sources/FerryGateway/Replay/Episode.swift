@@ -274,7 +274,7 @@ struct Episode: Sendable {
 
     // MARK: The end
 
-    /// When the episode ends without another match, or drops entries; nil while it drains.
+    /// When the episode ends without another match, or drops entries; nil if neither is planned.
     ///
     /// - Parameter unmatchedLifetime: how long it lives without any match.
     func nextDeadline(unmatchedLifetime: TimeAmount) -> NIODeadline? {

@@ -245,7 +245,7 @@ struct GatewayScope: ~Copyable {
         }
     }
 
-    /// Ends the oldest episode to make room.
+    /// Ends an episode to make room; see ``ReplayFilter/evictEpisode(_:)``.
     mutating func evictEpisode(_ effects: inout [Effect]) { self.filter.evictEpisode(&effects) }
 
     // MARK: An earlier process

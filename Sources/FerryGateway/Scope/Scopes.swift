@@ -161,7 +161,7 @@ struct Scopes: ~Copyable {
         self.identities[identity] = count == 0 ? nil : count
     }
 
-    /// Ends the oldest episode. Returns false if there is no episode.
+    /// Ends an episode of the scope that has the oldest one. Returns false if there is no episode.
     ///
     /// - Parameter identity: the identity whose episode ends; nil for any.
     private mutating func evictOldest(of identity: Int?, _ effects: inout [Effect]) -> Bool {

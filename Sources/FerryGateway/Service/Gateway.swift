@@ -51,10 +51,10 @@ package struct GatewayUpstream: Sendable {
 /// All its work runs on one event loop. Any thread may call its methods. Shut every gateway down, because releasing the
 /// last reference closes nothing.
 package final class Gateway: Sendable {
-    /// How long the end waits for the store, and then for the file of the list of rejections.
+    /// How long the end waits until the store and the list have everything, and then until the store is closed.
     private static let storeLimit: TimeAmount = .seconds(5)
-    /// How long notifications at an upstream have for their answers at the end. If the clients were gone sooner than
-    /// ``GatewayBounds/ending``, the rest of that time comes on top.
+    /// The shortest time that notifications at an upstream have for their answers at the end. If the clients are gone
+    /// sooner than ``GatewayBounds/ending``, it is the rest of that time.
     private static let answerLimit: Duration = .seconds(1)
 
     package let host: String

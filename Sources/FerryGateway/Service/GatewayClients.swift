@@ -77,7 +77,7 @@ package struct GatewayClients: Sendable {
     /// The only identity, if any client is taken for it; nil if a certificate has to decide.
     var onlyIdentity: Int? { self.takesAnyone && self.signs.count == 1 ? self.signs.first?.identity : nil }
 
-    /// Whether a client has this user ID, if the authorities signed the certificate.
+    /// Whether this user ID would name a client, if the authorities had signed the certificate.
     private func names(_ userID: String?) -> Bool {
         self.signs.contains { if case .userID(let known) = $0.sign { known == userID } else { false } }
     }

@@ -459,13 +459,14 @@ final class GatewayDriver: @unchecked Sendable {
         body()
     }
 
-    /// Gives up the notifications that have no final answer and are not at an upstream. No further notification goes to
-    /// an upstream. Outcomes are still heard and kept.
+    /// Gives up the notifications that have no final answer, and are neither in the store nor at an upstream. No
+    /// further notification goes to an upstream. Outcomes are still heard and kept.
     func abandon() { self.run { machine, _ in machine.abandon() } }
 
-    /// Gives up all notifications without a final answer, after the upstreams have ended.
+    /// Gives up the notifications without a final answer, after the upstreams have ended. With a store, they stay
+    /// there.
     ///
-    /// - Returns: whether no notification was lost.
+    /// - Returns: whether no notification was lost since the call of ``abandon()``.
     func giveUpUnanswered() -> Bool {
         var isKept = false
         self.run { machine, _ in isKept = machine.giveUpUnanswered() }

@@ -49,7 +49,7 @@ package final class UpstreamWatch: ProviderObserver {
         case untried
         /// The last trial failed, and no connection for notifications was tried yet.
         case trialFailed
-        /// A connection was opened, and nothing failed since.
+        /// A connection was opened, and since then no failure has left the upstream without one.
         case good
         /// There is no connection, because of the last failures of these kinds.
         case failing(Set<ProviderError.Code>)
