@@ -120,7 +120,8 @@ enum GatewayBounds {
     /// The time within which a client that opens a connection for each notification ends it. A connection that stays
     /// open longer waits for its next notification.
     static let single: TimeAmount = .seconds(10)
-    /// The number of notifications that may come in that time. The smallest cache of a client that re-sends has 50.
+    /// A flow with at most this many notifications within ``unknownCalm`` or ``provenCalm`` and two round trips counts
+    /// as calm. The smallest cache of a client that re-sends has 50.
     static let calmFrames = 40
     /// The age of a connection of unknown class above which a slow flow counts as calm.
     static let steadyAge: TimeAmount = .seconds(5)

@@ -150,7 +150,8 @@ package enum AppStoreAdmin {
         )
     }
 
-    /// The names of destinations without paths and queries, which may be secret. Two URLs of one host get a number.
+    /// The names of destinations without paths and queries, which may be secret. A second name of the same host gets a
+    /// number behind it.
     static func shown(_ names: [String]) -> [String] {
         var seen: [String: Int] = [:]
         return names.map { name in

@@ -10,7 +10,8 @@ struct DeliveryFlight {
 
     var room: Int { Self.limit - self.numbers.count }
 
-    /// Begins a look at the store for due deliveries. Deliveries that an earlier look returned may no longer begin.
+    /// Begins a look at the store for due deliveries. Call ``begin(_:)`` only with deliveries that the newest look
+    /// returned.
     mutating func look() { self.ended = [] }
 
     /// Notes that a delivery begins. Returns false if it must wait.

@@ -322,7 +322,8 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Waits until `latch` opens or the handle is freed. Returns 0 in both cases, 1 when the time is over, or an error.
+    /// Waits until `latch` opens or the handle is freed. Returns 0 when it opens, 1 when the time is over, or an error:
+    /// `FERRY_EHANDLE` when the handle is freed.
     func flush(_ latch: Latch, milliseconds: Int64) -> Int32 {
         self.box.withLock { box in
             box.state.flushes.append(latch)

@@ -24,7 +24,6 @@ struct HandleMaker {
         var feedback: String?
         var queueLimit: Int?
 
-        /// Takes these options.
         init(_ options: inout OptionObject) throws(OptionFault) {
             guard let backend = try options.take("backend").flatMap({ BackendName(rawValue: $0.text) }) else {
                 throw OptionFault(

@@ -44,10 +44,11 @@ extension OptionObject {
     /// The backend, if the option names one.
     private var backend: BackendName? { self.peek("backend").flatMap { BackendName(rawValue: $0) } }
 
-    /// Puts a protocol in place of the backend `auto`: HTTP/2 for Apple's hosts, the binary protocol for any other host. Without
-    /// a host it stays.
+    /// Puts a protocol in place of the backend `auto`: HTTP/2 for Apple's hosts, the binary protocol for any other
+    /// host. Without a host it stays.
     ///
-    /// - Parameter isFeedback: whether a host and port beside `auto` name a feedback service. They then get names of their own.
+    /// - Parameter isFeedback: whether a host and port beside `auto` name a feedback service. They then get names of
+    ///   their own.
     mutating func resolveServer(isFeedback: Bool = false) {
         let apple = self.peek("host").flatMap { AppleHost($0) }
         if isFeedback, self.backend == .auto, apple == nil, !self.has("feedbackHost"), !self.has("feedbackPort") {

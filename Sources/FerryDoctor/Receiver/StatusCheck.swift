@@ -133,7 +133,8 @@ enum StatusCheck {
             }
         return Finding(
             check: .answer,
-            // A 500 may be the application's answer to forged notifications only. If a GET gets another status, this is a warning.
+            // A 500 may be the application's answer to forged notifications only. If a GET gets another status, this is
+            // a warning.
             severity: status == 500 && !isForAll ? .warning : .fault,
             problem: .serverError,
             sentence: "It fails on a notification that Apple did not sign (\(status)): \(meaning).",

@@ -223,8 +223,8 @@ package struct Dispatch: ~Copyable {
             if let durable, job.segment <= durable { continue }
             _ = self.bury(id, job, .undelivered(.shutDown), now: 0)
         }
-        // The store has no answer to these. If it takes their commits after all, the next start sends them again, and a
-        // letter would send each a second time.
+        // No letters are kept of these: if the store takes the commits of their jobs after all, the next start sends
+        // the jobs again, and a letter would send each twice.
         self.letters = []
     }
 }

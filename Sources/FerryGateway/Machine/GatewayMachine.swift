@@ -255,7 +255,8 @@ final class GatewayMachine {
         self.dispatch.abandon(durable: self.journal?.durable)
     }
 
-    /// Gives up the notifications without a final answer, after the end of the upstreams. With a store, they stay there.
+    /// Gives up the notifications without a final answer, after the end of the upstreams. With a store, they stay
+    /// there.
     ///
     /// - Returns: whether no notification was lost since the call of ``abandon()``.
     func giveUpUnanswered() -> Bool {

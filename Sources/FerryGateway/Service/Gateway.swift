@@ -162,9 +162,9 @@ package final class Gateway: Sendable {
 
     // MARK: Notifications that wait
 
-    /// Returns the next notifications without a final answer that the filter admits, `limit` at most, and the place behind
-    /// the last that was looked at; nil at the end. One turn of the event loop looks at some thousand, so a page may be
-    /// empty and not the last.
+    /// Returns the next notifications without a final answer that the filter admits, `limit` at most, and the place
+    /// behind the last that was looked at; nil at the end. One turn of the event loop looks at some thousand, so a page
+    /// may be empty and not the last.
     package func waiting(
         after place: WaitingPlace,
         _ filter: WaitingFilter,

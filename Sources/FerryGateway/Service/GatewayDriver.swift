@@ -129,7 +129,8 @@ final class GatewayDriver: @unchecked Sendable {
         return results
     }
 
-    /// Returns the next notifications without a final answer; see ``GatewayMachine/waiting(after:_:limit:unreachable:now:)``.
+    /// Returns the next notifications without a final answer; see
+    /// ``GatewayMachine/waiting(after:_:limit:unreachable:now:)``.
     func waiting(after place: WaitingPlace, _ filter: WaitingFilter, limit: Int) -> ([WaitingRow], WaitingPlace?) {
         self.machine.waiting(after: place, filter, limit: limit, unreachable: self.unreachable, now: .now)
     }

@@ -1,4 +1,5 @@
-/// The place up to which a reader has looked at the notifications without a final answer. The next page begins behind it.
+/// The place up to which a reader has looked at the notifications without a final answer. The next page begins behind
+/// it.
 ///
 /// A ``JobTable`` has recent jobs by their numbers, and old ones in the order in which they arrived in its table. A job
 /// becomes old between two pages. So the place is two numbers, and as text both of them: `arrival-job`.

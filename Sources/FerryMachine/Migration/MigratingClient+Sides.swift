@@ -5,7 +5,8 @@ internal import NIOCore
 extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     /// Takes the results of both sides, and carries out all that follows from them. Each input ends with this call.
     mutating func goOn(now: Moment) {
-        // The loop ends, because a notification goes over only once and a side is told only once.
+        // The loop ends, because a notification goes over to the other side only once, and each side is told to shut
+        // down only once.
         var isNews = true
         while isNews {
             self.takeSideEvents(now: now)

@@ -23,7 +23,7 @@ struct OldJobs: Sendable {
             self.entries.removeAll { jobs[$0.id]?.arrival != $0.arrival }
         }
 
-        /// Returns the first job, and forgets the numbers in front of it.
+        /// Returns the first job, and removes the numbers of ended jobs in front of it.
         mutating func first(in jobs: [JobID: Entry]) -> Job? {
             while let first = self.entries.first {
                 if let entry = jobs[first.id], entry.arrival == first.arrival { return entry.job }

@@ -1,8 +1,8 @@
 /// The counts of the notifications that the gateway has read, by their fate.
 ///
 /// ``read``, ``recovered`` and ``retried`` are together always the sum of ``forwarded``, ``waiting``, ``swallowed``,
-/// ``refusedHere``, ``knownBad`` and ``droppedUnsent``. The final answers and ``unanswered`` are together always the sum of
-/// ``forwarded``, ``waiting`` and ``droppedUnsent``.
+/// ``refusedHere``, ``knownBad`` and ``droppedUnsent``. The final answers and ``unanswered`` are together always the
+/// sum of ``forwarded``, ``waiting`` and ``droppedUnsent``.
 package struct FateCounts: Hashable, Codable, Sendable {
     /// Notifications that were read whole, faulty ones too.
     package var read = 0
