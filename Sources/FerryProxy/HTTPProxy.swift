@@ -7,7 +7,8 @@ public struct HTTPProxy: Sendable, Hashable {
     public var host: String
     /// 1 to 65,535.
     public var port: Int
-    /// The user name for Basic authentication (RFC 7617). Must not contain a colon. Nil: no authentication.
+    /// The user name for Basic authentication (RFC 7617). Must not contain a colon. Nil, and no password: no
+    /// authentication.
     public var userName: String?
     /// The password for ``userName``.
     public var password: String?

@@ -10,10 +10,10 @@ struct RecoveryStart {
     var environment: AppStoreEnvironment
     var onlyFailures: Bool
 
-    /// Chooses the start.
+    /// Returns the checkpoint that the recovery begins with: that of an incomplete recovery, or else a new one.
     ///
     /// - Parameters:
-    ///   - from: the start of the period; nil: the checkpoint.
+    ///   - from: the start of the period; nil: where the earlier recovery ended, less ``overlap``.
     ///   - to: the end of the period; nil: now.
     ///   - checkpoint: the checkpoint of an earlier recovery.
     func checkpoint(

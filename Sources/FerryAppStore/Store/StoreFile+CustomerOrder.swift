@@ -36,7 +36,7 @@ extension StoreFile {
         ])
     }
 
-    /// Gives a time to the earliest of a customer's waiting deliveries.
+    /// Makes the earliest of a customer's waiting deliveries due, if it was blocked.
     func unblock(
         _ destination: Int64,
         _ customer: [UInt8],

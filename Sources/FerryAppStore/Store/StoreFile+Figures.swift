@@ -18,7 +18,7 @@ package struct AppStoreStoreFigures: Hashable, Sendable {
     package static let countLimit = 100_000
 
     package var destinations: [Destination]
-    /// The notifications in the store.
+    /// The notifications in the store. One that was removed before an older one still counts.
     package var kept: Int
     /// The reason why the last write to the store failed; nil if it did not fail.
     package var trouble: String?

@@ -32,8 +32,8 @@ extension StoreFile {
         }
     }
 
-    /// The condition that a notification was not delivered, and waits for no present destination. Either its URL is no
-    /// longer configured, or no destination was configured when it came.
+    /// The condition that a notification was not delivered, and has no delivery to a present destination. Either its
+    /// URL is no longer configured, or no destination was configured when it came.
     private static let isUnsent = """
         NOT EXISTS (
             SELECT 1 FROM deliveries d JOIN destinations t ON t.number = d.destination

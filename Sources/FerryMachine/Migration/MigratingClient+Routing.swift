@@ -11,8 +11,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.routeEach(run, now: now)
     }
 
-    /// Does the same as ``route(_:now:)``, but checks each notification. A notification that came back from a side may
-    /// go over only once.
+    /// Does the same as ``route(_:now:)``, but checks each notification. A recalled notification that gets another side
+    /// than its own has gone over.
     mutating func routeEach(_ run: BatchRun, now: Moment) {
         self.destinations.removeAll(keepingCapacity: true)
         for index in 0..<run.count { self.destinations.append(self.destination(of: run, at: index)) }

@@ -143,7 +143,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.goOn(now: now)
     }
 
-    /// The figures of both sides, with the number of notifications that each has at the moment.
+    /// The figures of both sides, with the moving groups and the waiting notifications of this moment.
     package var currentReport: MigrationReport {
         var report = self.report
         report.movingGroups = self.front.moving.count

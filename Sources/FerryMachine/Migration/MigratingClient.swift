@@ -48,8 +48,9 @@ package struct MigratingClient<
     var front = MigrationFront()
     /// The health of each side; nil without a fallback.
     var health = BothSides<SideHealth?>(nil)
-    /// The number of answers from each side's peer. ``trouble`` has the error that each side has at the moment.
+    /// The number of answers from each side's peer.
     var answered = BothSides(0)
+    /// The error that each side has at the moment.
     var trouble = BothSides<ProviderError?>(nil)
     /// The number of open connections.
     var open = BothSides(0)
@@ -61,7 +62,7 @@ package struct MigratingClient<
     package internal(set) var isMoving = false
     /// When the present move counts as slow and is reported; nil after the report, and while nothing moves.
     var noticeAt: NIODeadline?
-    /// Whether something was submitted since the last `completed` event.
+    /// Whether something was submitted, or sent again after its outcome, since the last `completed` event.
     var isIncomplete = false
     private var order = SubmissionOrder()
     var events: [SidedEvent] = []

@@ -26,7 +26,7 @@ package struct MigrationRouter {
         }
     }
 
-    /// The side that all notifications have; nil if they differ.
+    /// The side that all notifications have; nil if it may differ.
     package var uniformSide: ProviderSide? {
         guard self.devices.isEmpty, self.rule.topics.isEmpty, self.trials.isEmpty else { return nil }
         switch self.threshold {
