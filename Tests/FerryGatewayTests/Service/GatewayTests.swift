@@ -31,20 +31,21 @@ import Testing
     func `the handshake of a client whose topic is refused fails, so that it writes nothing, and both are said`(
         isAnyone: Bool
     ) async throws {
-        let device = try GatewayHarness.device(1)
-        try await GatewayHarness.run([.reject([device], reason: .topicDisallowed)]) {
+        // One of them goes out at a time, as a try, and the others wait.
+        let devices = try (1...3).map { try GatewayHarness.device($0) }
+        try await GatewayHarness.run([.reject(devices, reason: .topicDisallowed)]) {
             if isAnyone { $0.doors[0].clients = GatewayClients([(.anyone, 0)]) }
         } _: { harness in
             let notification = try PushNotification(Payload(alert: "Hello"))
             let first = try BinaryProvider(harness.client)
             var batch = PushBatch()
-            try batch.append(notification, to: device, tag: 0)
+            for device in devices { try batch.append(notification, to: device, tag: 0) }
             try await first.submit(&batch)
             while !harness.events.all.contains(where: { if case .alarm = $0 { true } else { false } }) {
                 await Task.yield()
             }
             let second = try BinaryProvider(harness.client)
-            try batch.append(notification, to: device, tag: 0)
+            try batch.append(notification, to: devices[0], tag: 0)
             try await second.submit(&batch)
             let refusal = GatewayEvent.stranger(
                 address: "127.0.0.1",
