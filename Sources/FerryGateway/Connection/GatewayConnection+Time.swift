@@ -57,10 +57,10 @@ extension GatewayConnection {
                 }
             case .calming(let candidate):
                 let response = self.response(to: candidate, standing, now: now)
-                guard let response, !self.isOverruled(candidate) else {
+                let isOverruled = self.overruledAt(candidate) <= now
+                guard let response, !isOverruled else {
                     guard case .rejection = candidate.word else { return self.closeOutput(now: now, &effects) }
-                    let isOpen = !self.isOverruled(candidate) && self.mayBecomeAlone(candidate, standing, now: now)
-                    guard !isOpen else { return .none }
+                    guard isOverruled || !self.mayBecomeAlone(candidate, standing, now: now) else { return .none }
                     self.giveUp(&effects)
                     continue
                 }
@@ -69,7 +69,7 @@ extension GatewayConnection {
                 self.state = .journalling(candidate, until: now + GatewayBounds.journal)
                 return .journal(candidate.episode)
             case .journalling(let candidate, let until):
-                guard until <= now || self.isOverruled(candidate) else { return .none }
+                guard min(until, self.overruledAt(candidate)) <= now else { return .none }
                 guard case .rejection = candidate.word else {
                     // Without its last word, the client would lose notifications that it has written and the gateway
                     // has not read. Without the journal, a kill in the next minutes would make copies.
@@ -114,8 +114,10 @@ extension GatewayConnection {
             if let stop = self.stop { next = min(next, self.stopAt(stop)) }
             if let brokenEnd = self.brokenEnd { next = min(next, brokenEnd) }
         case .calming(let candidate):
-            next = min(next, self.calmAt(candidate, standing), self.giveUpAt(candidate))
-        case .journalling(_, let until), .ignoring(let until):
+            next = min(next, self.calmAt(candidate, standing), self.giveUpAt(candidate), self.overruledAt(candidate))
+        case .journalling(let candidate, let until):
+            next = min(next, until, self.overruledAt(candidate))
+        case .ignoring(let until):
             next = min(next, until)
         case .draining(let drain):
             next = min(next, self.outputEnd(drain) ?? self.drainEnd(drain))
@@ -143,10 +145,12 @@ extension GatewayConnection {
         return min(limit, self.pace.heardAt + GatewayBounds.shutdownQuiet + self.roundTrip + self.roundTrip)
     }
 
-    /// Whether the connection has to end before the candidate can be told.
-    private func isOverruled(_ candidate: Candidate) -> Bool {
-        guard case .rejection = candidate.word else { return false }
-        return self.stop?.isUrgent ?? false
+    /// When the word of a stop goes before the candidate, if that is a rejection. A client that never pauses is not told a
+    /// rejection. Without the word of the stop, it would lose what the gateway does not read any more.
+    private func overruledAt(_ candidate: Candidate) -> NIODeadline {
+        guard case .rejection = candidate.word, let stop = self.stop else { return .distantFuture }
+        guard !stop.isUrgent else { return stop.since }
+        return (self.endsAt ?? stop.since + GatewayBounds.ending) - GatewayBounds.lastWord
     }
 
     private var deafEnd: NIODeadline {

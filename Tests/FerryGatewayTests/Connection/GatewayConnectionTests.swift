@@ -407,6 +407,35 @@ import Testing
         #expect(scenario.told.map(\.status) == [.shutdown])
     }
 
+    @Test(arguments: [200, 1250, 2800])
+    func `a client that never pauses hears of a shutdown, although a rejection waits to be told`(
+        each milliseconds: Int64
+    ) {
+        let scenario = GatewayScenario()
+        let connection = scenario.connect()
+        scenario.pushAll([1, 2], on: connection)
+        scenario.shutDown()
+        var (passed, rejections) = (Int64(0), Int64(0))
+        for name: UInt32 in 3...980 {
+            passed += 5
+            if passed / milliseconds > rejections {
+                rejections += 1
+                scenario.reject(name - 1)
+            } else {
+                scenario.accept([name - 1])
+            }
+            scenario.wait(.milliseconds(5))
+            scenario.push(name, on: connection)
+            if name == 580 { #expect(scenario.told.isEmpty) }
+            // What is rejected after the last word is sent again by the client.
+            if name == 620 { #expect(Int64(scenario.deferred.count) >= rejections) }
+            if name == 620 { #expect(scenario.told.map(\.status) == [.shutdown]) }
+        }
+        #expect(scenario.told.map(\.status) == [.shutdown])
+        scenario.wait(.milliseconds(300))
+        #expect(scenario.closed == [connection])
+    }
+
     @Test func `a client without numbers, or idle for a minute, gets a plain close at the shutdown`() {
         for isIdle in [true, false] {
             let scenario = GatewayScenario()
