@@ -181,7 +181,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         for (name, verdict) in results {
             switch verdict {
             case .usable(let words): try Console.print("upstreams.\(name): \(words)")
-            case .failed(let reason): Console.error("ferry: upstreams.\(name): it cannot be used: \(reason)")
+            case .failed(let reason, _): Console.error("ferry: upstreams.\(name): it cannot be used: \(reason)")
             }
         }
         let isGood = results.allSatisfy { if case .usable = $0.verdict { true } else { false } }

@@ -33,7 +33,7 @@ actor GatewayReloader {
     private var present: Present
     private var admin: GatewayAdminService?
     private var watching: Task<Void, Never>
-    /// The trials of upstreams that are new or have other settings, by their names.
+    /// The trials of the upstreams, by their names.
     private var trying: [String: Task<Void, Never>]
     private var last: Task<ReloadAnswer, Never>?
     private var isEnding = false

@@ -9,11 +9,12 @@ struct UpstreamTrials: Sendable {
     /// The result of one upstream, in words.
     enum Verdict: Equatable, Sendable {
         case usable(String)
-        case failed(reason: String)
+        /// Without a code, it failed before a connection.
+        case failed(reason: String, code: ProviderError.Code?)
     }
 
-    /// The time after which a trial that failed is repeated. Without a repetition, a gateway to which nobody sends would
-    /// not notice that the upstream can be used again.
+    /// The time between two looks at an upstream. Without them, a gateway to which nobody sends would not notice that an
+    /// upstream that has failed can be used again.
     static let pause: Duration = .seconds(60)
 
     private let upstreams: [(name: String, configuration: HTTP2Configuration)]
@@ -36,12 +37,13 @@ struct UpstreamTrials: Sendable {
         }
     }
 
-    /// Tries the upstreams of a gateway that runs, and warns of each that cannot be used. It is tried again until a
-    /// connection works, that of a trial or one for notifications. Returns a task for each name.
+    /// Tries the upstreams of a gateway that runs, and warns of each that cannot be used. Whenever the connections of one
+    /// have failed and no notification asks for another, it is tried again. Returns a task for each name, which works until
+    /// it is cancelled.
     ///
     /// - Parameters:
     ///   - watches: the watches of the upstreams, by their names. They get the results.
-    ///   - pause: the time between two trials. A test waits less.
+    ///   - pause: the time between two looks. A test waits less.
     func start(
         _ watches: [String: UpstreamWatch],
         pause: Duration = Self.pause,
@@ -50,49 +52,49 @@ struct UpstreamTrials: Sendable {
         var tasks: [String: Task<Void, Never>] = [:]
         for (name, configuration) in self.upstreams {
             guard let watch = watches[name] else { continue }
-            tasks[name] = Task { await Self.tryUntilUsable(name, configuration, watch, pause, write) }
+            tasks[name] = Task {
+                await Self.tryOnce(name, configuration, watch, write)
+                // A cancelled sleep throws.
+                while (try? await Task.sleep(for: pause)) != nil {
+                    if watch.awaitsTrial { await Self.tryOnce(name, configuration, watch, write) }
+                }
+            }
         }
         return tasks
     }
 
-    private static func tryUntilUsable(
+    /// Tries an upstream, and says what an operator should hear.
+    private static func tryOnce(
         _ name: String,
         _ configuration: HTTP2Configuration,
         _ watch: UpstreamWatch,
-        _ pause: Duration,
         _ write: @Sendable (LogMessage) -> Void
     ) async {
-        var hasFailed = false
-        repeat {
-            let verdict = await self.verdict(on: configuration)
-            // A gateway that ends closes its connections itself.
-            guard !Task.isCancelled else { return }
-            switch verdict {
-            case .usable:
-                watch.tried(nil)
-                guard hasFailed else { return }
-                write(
-                    LogMessage(
-                        GatewayLogEvent.upstream,
-                        .notice,
-                        "upstreams.\(name): it can be used now",
-                        [.upstream: .text(name)]
-                    )
+        let verdict = await self.verdict(on: configuration)
+        // A gateway that ends closes its connections itself.
+        guard !Task.isCancelled else { return }
+        switch verdict {
+        case .usable:
+            guard watch.trialSucceeded() else { return }
+            write(
+                LogMessage(
+                    GatewayLogEvent.upstream,
+                    .notice,
+                    "upstreams.\(name): it can be used now",
+                    [.upstream: .text(name)]
                 )
-            case .failed(let reason):
-                let decides = watch.tried(.now("The trial of the connection failed: \(reason)"))
-                guard decides || !hasFailed else { return }
-                hasFailed = true
-                write(
-                    .warning(
-                        GatewayLogEvent.upstream,
-                        "upstreams.\(name): it cannot be used now: \(reason)",
-                        [.upstream: .text(name), .reason: .text(reason)]
-                    )
+            )
+        case .failed(let reason, let code):
+            // Otherwise the provider has said how its own connections fare.
+            guard watch.trialFailed(.now("The trial of the connection failed: \(reason)"), code) else { return }
+            write(
+                .warning(
+                    GatewayLogEvent.upstream,
+                    "upstreams.\(name): it cannot be used now: \(reason)",
+                    [.upstream: .text(name), .reason: .text(reason)]
                 )
-                try? await Task.sleep(for: pause)
-            }
-        } while watch.awaitsTrial && !Task.isCancelled
+            )
+        }
     }
 
     private static func verdict(on configuration: HTTP2Configuration) async -> Verdict {
@@ -100,11 +102,11 @@ struct UpstreamTrials: Sendable {
         do {
             trial = try HTTP2Trial(configuration)
         } catch {
-            return .failed(reason: ConnectionAdvice.sentence(error))
+            return .failed(reason: ConnectionAdvice.sentence(error), code: nil)
         }
         switch await trial.run() {
         case .success(let answer): return .usable(self.words(answer, configuration))
-        case .failure(let error): return .failed(reason: error.message)
+        case .failure(let error): return .failed(reason: error.message, code: error.code)
         }
     }
 

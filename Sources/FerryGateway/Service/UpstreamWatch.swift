@@ -1,8 +1,8 @@
 package import FerryAdmin
 package import FerryCore
 
-/// The connections, requests, failures and PINGs of an upstream, from its provider's observer, and the result of its
-/// trial. Any thread.
+/// The connections, requests, failures and PINGs of an upstream, from its provider's observer, and the results of its
+/// trials. Any thread.
 package final class UpstreamWatch: ProviderObserver {
     package struct Figures: Hashable, Sendable {
         /// The events since the start, and the present queues. The times of PINGs are in ``pingTimes`` only.
@@ -19,7 +19,33 @@ package final class UpstreamWatch: ProviderObserver {
         /// Whether there is no connection because the peer refuses the credentials: a certificate in the handshake, or a
         /// provider token that no retry can cure. No gate shuts for it once a connection has worked.
         var refusesCredentials: Bool {
-            if case .failing(let codes) = self.state { codes.contains(.credentialsRejected) } else { false }
+            switch self.state {
+            case .untried, .good: false
+            case .trialFailed(let code): code == .credentialsRejected
+            case .failing(let codes): codes.contains(.credentialsRejected)
+            }
+        }
+
+        /// Whether the provider has no connection, and no notification for which it would make one.
+        fileprivate var isIdle: Bool {
+            let standing = self.activity.standing
+            return standing.connections == 0 && standing.queued == 0 && standing.unsettled == 0
+        }
+
+        /// Whether the result of a trial decides: no connection works, and no notification asks for one.
+        fileprivate var takesTrial: Bool {
+            switch self.state {
+            case .untried, .trialFailed: true
+            case .failing: self.isIdle
+            case .good: false
+            }
+        }
+
+        fileprivate var isFailing: Bool {
+            switch self.state {
+            case .untried, .good: false
+            case .trialFailed, .failing: true
+            }
         }
 
         /// Adds the counts of an earlier provider. The queues and the state stay.
@@ -39,16 +65,19 @@ package final class UpstreamWatch: ProviderObserver {
     /// The state of the way to an upstream.
     ///
     /// ```
-    ///   untried ──────── trial failed ───────────────▶ trialFailed
-    ///   trialFailed ──── trial succeeded ────────────▶ untried
-    ///   each ─────────── connection ─────────────────▶ good
-    ///   each ─────────── failure, and no connection ─▶ failing
+    ///   untried, trialFailed, idle failing ── trial failed ────▶ trialFailed
+    ///   trialFailed, idle failing ─────────── trial succeeded ─▶ untried
+    ///   each ── connection ─────────────────▶ good
+    ///   each ── failure, and no connection ─▶ failing
     /// ```
+    ///
+    /// An idle upstream has no connection, and its provider has no notification for which it would make one.
     package enum State: Hashable, Sendable {
-        /// No connection for notifications was tried yet, and no trial has failed.
+        /// No connection for notifications was tried since the start or the last trial, which did not fail.
         case untried
-        /// The last trial failed, and no connection for notifications was tried yet.
-        case trialFailed
+        /// The last trial failed, and no connection for notifications was tried since. Nil: it failed before a
+        /// connection.
+        case trialFailed(ProviderError.Code?)
         /// A connection was opened, and since then no failure has left the upstream without one.
         case good
         /// There is no connection, because of the last failures of these kinds.
@@ -70,22 +99,32 @@ package final class UpstreamWatch: ProviderObserver {
     /// Notes a failure of the common connections, with its cure.
     package func failed(_ error: AlarmLine) { self.state.withLock { $0.figures.lastError = error } }
 
-    /// Notes the result of a trial. Once there was a connection for notifications, only such connections decide: they
-    /// prove more.
+    /// Notes that a trial succeeded. The connections for notifications prove more, so they decide while notifications
+    /// ask for one.
     ///
-    /// - Parameter failure: the failure with its cure; nil if the upstream can be used.
-    /// - Returns: whether another trial could still change the state.
+    /// - Returns: whether a failure ends with it.
     @discardableResult
-    package func tried(_ failure: AlarmLine?) -> Bool {
+    package func trialSucceeded() -> Bool {
         self.state.withLock { watched in
-            switch watched.figures.state {
-            case .untried, .trialFailed:
-                watched.figures.state = failure == nil ? .untried : .trialFailed
-                if let failure { watched.figures.lastError = failure }
-                return true
-            case .good, .failing:
-                return false
-            }
+            guard watched.figures.takesTrial else { return false }
+            defer { watched.figures.state = .untried }
+            return watched.figures.isFailing
+        }
+    }
+
+    /// Notes that a trial failed. The connections for notifications decide as in ``trialSucceeded()``.
+    ///
+    /// - Parameters:
+    ///   - failure: the failure with its cure.
+    ///   - code: its kind; nil if it came before a connection.
+    /// - Returns: whether the trial decides.
+    @discardableResult
+    package func trialFailed(_ failure: AlarmLine, _ code: ProviderError.Code?) -> Bool {
+        self.state.withLock { watched in
+            guard watched.figures.takesTrial else { return false }
+            watched.figures.state = .trialFailed(code)
+            watched.figures.lastError = failure
+            return true
         }
     }
 
@@ -119,15 +158,10 @@ package final class UpstreamWatch: ProviderObserver {
     }
 
     /// Whether the last tries to connect have failed.
-    var isFailing: Bool {
-        switch self.state.withLock({ $0.figures.state }) {
-        case .untried, .good: false
-        case .trialFailed, .failing: true
-        }
-    }
+    var isFailing: Bool { self.state.withLock { $0.figures.isFailing } }
 
-    /// Whether a trial has failed, and nothing has tried the upstream since.
-    package var awaitsTrial: Bool { self.state.withLock { $0.figures.state } == .trialFailed }
+    /// Whether only a trial can end the failure: the provider makes no connection, because nothing asks for one.
+    package var awaitsTrial: Bool { self.state.withLock { $0.figures.isFailing && $0.figures.takesTrial } }
 
     /// The figures, with the counts of the providers before this one.
     package var figures: Figures {

@@ -2,6 +2,7 @@ import Ferry
 import FerryAdmin
 import FerryCore
 import FerryGateway
+import FerryOpenSSL
 import FerryProxyTestSupport
 import FerryTerminal
 import FerryTesting
@@ -122,12 +123,56 @@ import Testing
             var simulated = SimulatedAPNs.Configuration(credentials: harness.credentials)
             simulated.port = port
             let again = try await SimulatedAPNs.start(simulated)
-            for task in tasks.values { await task.value }
+            #expect(try await eventually { lines.withLock { $0.last?.hasSuffix("it can be used now") } == true })
             #expect(!watch.awaitsTrial && watch.figures.state == .untried)
+            for task in tasks.values { task.cancel() }
             let said = lines.withLock { $0 }
             #expect(said.first?.contains("upstreams.apns: it cannot be used now: ") == true)
             #expect(said.last == "ferry: upstreams.apns: it can be used now")
             await again.stop()
+        }
+    }
+
+    @Test func `an upstream whose connection is lost while nobody sends is tried, and its failure ends`() async throws {
+        try await self.withAPNs { harness, _, upstream in
+            let configuration = try harness.configuration(["upstreams": "{\"apns\": \(upstream)}}"])
+            let watch = UpstreamWatch()
+            let lines = Locked<[String]>([])
+            let trials = UpstreamTrials(try GatewayCommand.plan(of: configuration))
+            let tasks = trials.start(["apns": watch], pause: .milliseconds(5)) { message in
+                lines.withLock { $0.append(message.text) }
+            }
+            var opened = ProviderActivity()
+            opened.connected = 1
+            opened.standing.connections = 1
+            watch.observed(opened)
+            var lost = ProviderActivity()
+            lost.disconnected = 1
+            lost.failures[.connectionLost] = 1
+            watch.observed(lost)
+            #expect(try await eventually { !watch.awaitsTrial })
+            #expect(watch.figures.state == .untried)
+            #expect(
+                try await eventually { lines.withLock { $0 } == ["ferry: upstreams.apns: it can be used now"] }
+            )
+            for task in tasks.values { task.cancel() }
+        }
+    }
+
+    @Test func `a trial shows that the upstream refuses the certificate, before anybody sends`() async throws {
+        try await self.withAPNs { harness, apns, _ in
+            let stranger = try ThrowAwayCA(name: "Another").client(topic: GatewayHarness.topic)
+            _ = try harness.directory.write("stranger.pem", stranger.certificateChainPEM)
+            _ = try harness.directory.write("stranger-key.pem", stranger.privateKeyPEM())
+            let upstream = """
+                {"to": "localhost:\(apns.port)", "ca": "ca.pem", "cert": "stranger.pem", "key": "stranger-key.pem"}
+                """
+            let configuration = try harness.configuration(["upstreams": "{\"apns\": \(upstream)}"])
+            let watch = UpstreamWatch()
+            let trials = UpstreamTrials(try GatewayCommand.plan(of: configuration))
+            let tasks = trials.start(["apns": watch], pause: .milliseconds(5)) { _ in }
+            #expect(try await eventually { watch.figures.state == .trialFailed(.credentialsRejected) })
+            for task in tasks.values { task.cancel() }
         }
     }
 

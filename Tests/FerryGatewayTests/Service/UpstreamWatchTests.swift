@@ -31,11 +31,11 @@ import Testing
     }
 
     @Test func `a trial that failed is shown with its error, until a trial or a connection works`() {
-        for works in [{ $0.tried(nil) }, { $0.observed(Self.connected(1)) }] as [(UpstreamWatch) -> Void] {
+        for works in [{ $0.trialSucceeded() }, { $0.observed(Self.connected(1)) }] as [(UpstreamWatch) -> Void] {
             let watch = UpstreamWatch()
             #expect(watch.figures.state == .untried && !watch.isFailing)
-            #expect(watch.tried(Self.trouble))
-            #expect(watch.figures.state == .trialFailed && watch.isFailing && watch.awaitsTrial)
+            #expect(watch.trialFailed(Self.trouble, .connectFailed))
+            #expect(watch.figures.state == .trialFailed(.connectFailed) && watch.isFailing && watch.awaitsTrial)
             #expect(watch.figures.lastError == Self.trouble)
             works(watch)
             #expect(!watch.isFailing && !watch.awaitsTrial)
@@ -44,19 +44,49 @@ import Testing
 
     @Test func `a trial that works shows nothing, because no notification went there`() {
         let watch = UpstreamWatch()
-        #expect(watch.tried(nil))
+        #expect(!watch.trialSucceeded())
         #expect(watch.figures.state == .untried && watch.figures.lastError == nil)
     }
 
     @Test func `the connections for notifications prove more than a trial that ends later`() {
         let good = UpstreamWatch()
         good.observed(Self.connected(1))
-        #expect(!good.tried(Self.trouble))
+        #expect(!good.trialFailed(Self.trouble, .connectFailed))
         #expect(good.figures.state == .good && good.figures.lastError == nil)
-        let failing = UpstreamWatch()
-        failing.observed(Self.failed(.connectFailed))
-        #expect(!failing.tried(nil))
-        #expect(failing.figures.state == .failing([.connectFailed]))
+        for work in [\.queued, \.unsettled] as [WritableKeyPath<ProviderActivity.Standing, Int>] {
+            let failing = UpstreamWatch()
+            var failed = Self.failed(.connectFailed)
+            failed.standing[keyPath: work] = 1
+            failing.observed(failed)
+            #expect(!failing.awaitsTrial && !failing.trialSucceeded())
+            #expect(!failing.trialFailed(Self.trouble, .credentialsRejected))
+            #expect(failing.figures.state == .failing([.connectFailed]) && failing.figures.lastError == nil)
+        }
+    }
+
+    @Test func `a connection that is lost while nothing waits fails until a trial works`() {
+        let watch = UpstreamWatch()
+        watch.observed(Self.connected(1))
+        var lost = Self.failed(.connectionLost)
+        lost.disconnected = 1
+        watch.observed(lost)
+        #expect(watch.figures.state == .failing([.connectionLost]) && watch.awaitsTrial)
+        #expect(watch.trialFailed(Self.trouble, .connectTimeout))
+        #expect(watch.figures.state == .trialFailed(.connectTimeout) && watch.figures.lastError == Self.trouble)
+        #expect(watch.trialSucceeded())
+        #expect(watch.figures.state == .untried && !watch.isFailing && !watch.awaitsTrial)
+    }
+
+    @Test func `a failure whose last notification has died fails until a trial works`() {
+        let watch = UpstreamWatch()
+        var failed = Self.failed(.connectFailed)
+        failed.standing.queued = 1
+        watch.observed(failed)
+        #expect(!watch.awaitsTrial)
+        watch.observed(ProviderActivity())
+        #expect(watch.figures.state == .failing([.connectFailed]) && watch.awaitsTrial)
+        #expect(watch.trialSucceeded())
+        #expect(watch.figures.state == .untried)
     }
 
     @Test func `the last error is not that of the provider before, which may have had another host`() {
@@ -112,6 +142,17 @@ import Testing
         var opened = ProviderActivity()
         opened.connected = 1
         watch.observed(opened)
+        #expect(!watch.figures.refusesCredentials)
+    }
+
+    @Test func `a trial shows refused credentials, too, because nobody may send`() {
+        let watch = UpstreamWatch()
+        watch.trialFailed(Self.trouble, .credentialsRejected)
+        #expect(watch.figures.refusesCredentials)
+        watch.trialFailed(Self.trouble, .connectFailed)
+        #expect(!watch.figures.refusesCredentials)
+        watch.trialFailed(Self.trouble, .credentialsRejected)
+        watch.trialSucceeded()
         #expect(!watch.figures.refusesCredentials)
     }
 
