@@ -68,7 +68,11 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         self.state = .known
         let identity = self.doors.clients(for: self.tls.requestedServerName)?
             .identity(of: self.tls.peerCertificate, self.tls.isPeerChainVerified)
-        guard let identity else { return context.close(promise: nil) }
+        guard let identity else {
+            // The handshake takes known clients only, so a reload has come meanwhile.
+            self.driver.refused(self.address(context), .removed)
+            return context.close(promise: nil)
+        }
         self.place.begin(.silent) { self.makeRoom(context) }
         self.driver.claimFeedback(of: identity, for: self.address(context)) { claim in
             guard let claim else { return context.close(promise: nil) }

@@ -278,8 +278,8 @@ final class GatewayDriver: @unchecked Sendable {
 
     /// Notes a client that was refused because no new connection is accepted.
     ///
-    /// - Parameter client: the name of the client; nil if it is not known yet.
-    private func refused(_ address: String, _ reason: ClosedReason, _ client: String? = nil) {
+    /// - Parameter client: the name of the client; nil if it is not known, or not known yet.
+    func refused(_ address: String, _ reason: ClosedReason, _ client: String? = nil) {
         self.refused(address, reason.cause, reason.sentence(client))
     }
 

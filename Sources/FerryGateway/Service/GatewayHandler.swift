@@ -112,6 +112,8 @@ final class GatewayHandler: ChannelDuplexHandler {
         let shown = self.doors.clients(for: name)?.shown(self.tls.peerCertificate, self.tls.isPeerChainVerified)
         self.known = shown.map { ($0, name) }
         guard let identity = self.allowedIdentity, self.isServed(identity, by: name, context) else {
+            // The handshake takes known clients only, so a reload has come meanwhile.
+            if self.allowedIdentity == nil { self.driver.refused(self.address(context), .removed) }
             context.close(promise: nil)
             return
         }

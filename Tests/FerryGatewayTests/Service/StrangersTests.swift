@@ -3,6 +3,7 @@ import FerryOpenSSL
 import FerryServer
 import NIOCore
 import NIOEmbedded
+import NIOTLS
 import Testing
 
 @testable import FerryGateway
@@ -78,6 +79,32 @@ import Testing
             Issue.record("\(events)")
             return
         }
+        driver.finish()
+    }
+
+    @Test(arguments: [false, true])
+    func `a client that a reload removes during its handshake is counted, and named as that`(isFeedback: Bool) throws {
+        let credentials = try ThrowAwayCA()
+        let machine = try GatewayProcess.machine(MemoryStore(), now: .now) { _, _ in ReplayKey(high: 0, low: 0) }
+        var reasons: [String] = []
+        let driver = GatewayDriver(machine, upstreams: [], store: nil, names: ["old"], on: self.eventLoop) { event, _ in
+            if case .stranger(_, let reason) = event { reasons.append(reason) }
+        }
+        let (strangers, doors) = (Strangers(on: self.eventLoop), OpenDoors(GatewayClients([(.anyone, 0)])))
+        let tls = try TLSHandler(server: TLSContext(server: .init(identity: credentials.server())))
+        let handler: any ChannelHandler =
+            isFeedback
+            ? GatewayFeedbackHandler(driver: driver, doors: doors, strangers: strangers, tls: tls)
+            : GatewayHandler(driver: driver, doors: doors, strangers: strangers, tls: tls)
+        // The test ends the handshake itself.
+        let channel = EmbeddedChannel(handlers: [handler], loop: self.eventLoop)
+        try channel.connect(to: SocketAddress(ipAddress: "192.0.2.1", port: 1)).wait()
+        doors.close()
+        channel.pipeline.fireUserInboundEventTriggered(TLSUserEvent.handshakeCompleted(negotiatedProtocol: nil))
+        self.eventLoop.run()
+        #expect(!channel.isActive)
+        #expect(driver.work.refusals == [.certificate: 1])
+        #expect(reasons == ["The configuration does not name the client any more."])
         driver.finish()
     }
 }
