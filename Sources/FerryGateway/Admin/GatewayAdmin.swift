@@ -155,7 +155,7 @@ package final class GatewayAdmin: Sendable {
             let usable = upstreams[number].isUsable && upstreams[number].shutTopics.isEmpty
             return GatewayMetrics.Upstream(
                 name: around.upstreams[number].name,
-                isUsable: around.removed.contains(number) ? nil : usable,
+                isUsable: status.isUsed(upstreams[number]) ? usable : nil,
                 watched: watched[number]
             )
         }

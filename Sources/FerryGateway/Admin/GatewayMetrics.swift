@@ -13,7 +13,7 @@ struct GatewayMetrics {
     /// The facts about an upstream that ``GatewayFigures`` does not have.
     struct Upstream: Sendable {
         var name: String
-        /// Nil: the configuration no longer names it.
+        /// Nil: no client uses it.
         var isUsable: Bool?
         var watched: UpstreamWatch.Figures
     }
@@ -206,7 +206,7 @@ struct GatewayMetrics {
         text.add(
             .gauge,
             "ferry_gateway_upstream_usable",
-            "0 while an upstream cannot be reached, refuses the credentials or is in an outage.",
+            "0 while the upstream of a client cannot be reached, refuses the credentials or is in an outage.",
             self.upstreams.compactMap { upstream in
                 upstream.isUsable.map { .init($0 ? 1 : 0, [("upstream", upstream.name)]) }
             }

@@ -28,11 +28,16 @@ extension GatewayStatus {
         case .troubled: return Health(isGood: false, "The store cannot be written, so no new client is taken.")
         case .taken: return Health(isGood: false, "Another gateway has the store.")
         case .none:
-            let usable = self.upstreams.contains { $0.isUsable }
-            return usable
+            let judged = self.clients.isEmpty ? self.upstreams : self.upstreams.filter { self.isUsed($0) }
+            return judged.contains { $0.isUsable }
                 ? Health(isGood: true, "It listens, and an upstream can be used.")
                 : Health(isGood: false, "No upstream can be used, and there is no store that would keep notifications.")
         }
+    }
+
+    /// Whether a client sends over the upstream, or notifications wait for it. Nothing else of it delays a notification.
+    func isUsed(_ upstream: Upstream) -> Bool {
+        upstream.held > 0 || self.clients.contains { $0.upstream == upstream.name }
     }
 
     private var downSentences: [String] {
@@ -40,7 +45,7 @@ extension GatewayStatus {
         if self.store == .taken {
             sentences.append("Not delivering: another gateway has taken the store. Stop this one.")
         }
-        for upstream in self.upstreams {
+        for upstream in self.upstreams where self.isUsed(upstream) {
             let waiting = upstream.held + max(self.upstreams.count == 1 ? self.unanswered - upstream.held : 0, 0)
             switch upstream.state {
             case .failing:

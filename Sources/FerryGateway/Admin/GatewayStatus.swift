@@ -90,7 +90,7 @@ package struct GatewayStatus: ServerStatus, Hashable {
         }
 
         package enum State: String, CaseIterable, Codable, Sendable {
-            /// Nothing failed, and no notification went there yet.
+            /// No notification has asked for a connection since the start, or since the last failure ended.
             case untried
             case good
             /// There is no connection: the last ones failed, or the trial of the upstream did.

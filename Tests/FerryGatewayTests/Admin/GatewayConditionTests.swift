@@ -95,6 +95,29 @@ import Testing
         #expect(!status.ready.isGood)
     }
 
+    @Test func `an upstream that no client uses makes no gateway be down, unless notifications wait for it`() {
+        func status(_ change: (inout GatewayStatus) -> Void) -> GatewayStatus {
+            Self.status {
+                $0.store = .none
+                var spare = $0.upstreams[0]
+                spare.name = "spare"
+                $0.upstreams.append(spare)
+                change(&$0)
+            }
+        }
+        let failing = status { $0.upstreams[1].state = .failing }
+        #expect(failing.condition.level == .well && failing.troubles.isEmpty)
+        #expect(failing.ready.isGood && failing.delivering.isGood)
+        let waiting = status {
+            $0.upstreams[1].state = .failing
+            $0.upstreams[1].held = 1
+        }
+        #expect(waiting.condition.level == .down && !waiting.delivering.isGood)
+        // The spare upstream delivers nothing for the client.
+        let used = status { $0.upstreams[0].state = .failing }
+        #expect(used.condition.level == .down && !used.ready.isGood && !used.delivering.isGood)
+    }
+
     @Test func `each refused topic has its own cause and its own number, and not the last error of the upstream`() {
         let status = Self.status {
             $0.upstreams[0].shutTopics = [
