@@ -162,8 +162,9 @@ struct GatewayMetrics {
         )
         text.add(
             "ferry_gateway_answer_seconds",
-            "From a notification that was read to APNs' answer to its first sending. What is sent again, what an earlier "
-                + "process read and what waited for a refused topic does not count: its age is that of the trouble.",
+            "From a notification that was read to APNs' answer to its first sending, with its wait for a turn and for a "
+                + "connection. What is sent again, what an earlier process read and what waited for a refused topic does "
+                + "not count: its age is that of the trouble.",
             self.figures.upstreams.enumerated().map { ([("upstream", self.name(of: $0))], $1.answers.times) }
         )
         text.add("ferry_gateway_turn_seconds", "The turns of the event loop.", [([], self.loop.turns)])
