@@ -293,6 +293,8 @@ final class SQLiteStoreCore: @unchecked Sendable {
         self.copying?.backup?.end()
         self.copying?.files.remove()
         self.copying = nil
+        // A process that had nothing to commit has not looked yet.
+        if let file { _ = self.isTaken(file) }
         self.file = nil
         self.source = nil
     }

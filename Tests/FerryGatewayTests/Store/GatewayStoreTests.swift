@@ -162,6 +162,19 @@ import Foundation
         }
     }
 
+    @Test func `an owner that ends before it commits again leaves the log to the process that has taken its store`()
+        async throws
+    {
+        try await self.withShelf(.sqlite) { shelf in
+            let store = shelf.store()
+            let epoch = try await store.open().epoch
+            #expect(await self.append(self.commit(1, epoch: epoch), to: store) == .durable)
+            try HighWaterMark(path: "\(shelf.path)-mark").take()
+            await store.close()
+            #expect(FileManager.default.fileExists(atPath: "\(shelf.path)-wal"))
+        }
+    }
+
     @Test(arguments: Kind.allCases) func `only the newest owner has claims`(_ kind: Kind) async throws {
         try await self.withShelf(kind) { shelf in
             let store = shelf.store()
