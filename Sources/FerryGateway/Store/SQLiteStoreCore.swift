@@ -310,6 +310,8 @@ final class SQLiteStoreCore: @unchecked Sendable {
         var (version, last): (Int64, UInt64) = (0, 0)
         do {
             database = try SQLiteDatabase(path: self.path, durability: self.durability)
+            // Without locks on the file system, a gateway may have the store all the same.
+            database.keepLogAtClose()
             try database.prepare("PRAGMA user_version").run { row in version = row.integer(0) }
             try database.prepare("SELECT last FROM store").run { row in last = UInt64(bitPattern: row.integer(0)) }
         } catch {

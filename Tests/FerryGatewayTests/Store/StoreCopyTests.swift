@@ -304,7 +304,7 @@ import Testing
                         try await SQLiteStore.copy(storeAt: shelf.path, to: shelf.copy)
                     }
                     #expect(error?.description.contains("a copy would have no apns-ids of its own") == true)
-                    #expect(shelf.names == ["gateway.db", "gateway.db-mark"])
+                    #expect(shelf.names == ["gateway.db", "gateway.db-wal", "gateway.db-mark"])
                     continue
                 }
                 _ = try await SQLiteStore.copy(storeAt: shelf.path, to: shelf.copy)
@@ -335,7 +335,8 @@ import Testing
                 try database.execute("PRAGMA user_version = 1")
             }
             _ = try await SQLiteStore.copy(storeAt: shelf.path, to: shelf.copy)
-            #expect(shelf.names == ["gateway.db", "gateway.db-mark", "copy.db", "copy.db-mark"])
+            // The log is empty.
+            #expect(shelf.names == ["gateway.db", "gateway.db-wal", "gateway.db-mark", "copy.db", "copy.db-mark"])
             do {
                 // The last release can still take both.
                 for path in [shelf.path, shelf.copy] {
@@ -358,6 +359,26 @@ import Testing
             }
             #expect(none?.description.contains("There is no store at") == true)
             #expect(!shelf.names.contains("gateway.db2"))
+        }
+    }
+
+    @Test func `a copy leaves the log to a gateway that has the store without a lock`() async throws {
+        try await Self.withShelf { shelf in
+            let store = SQLiteStore(path: shelf.path)
+            _ = try await store.open()
+            await Self.append(7, to: store)
+            // On a file system without locks, the files of a gateway that runs look like these.
+            let shared = shelf.directory.appending(path: "shared.db").path
+            for ending in ["", "-wal", "-mark"] {
+                try FileManager.default.copyItem(atPath: "\(shelf.path)\(ending)", toPath: "\(shared)\(ending)")
+            }
+            let files = ["", "-wal"].map { FileManager.default.contents(atPath: "\(shared)\($0)") }
+            _ = try await SQLiteStore.copy(storeAt: shared, to: shelf.copy)
+            #expect(["", "-wal"].map { FileManager.default.contents(atPath: "\(shared)\($0)") } == files)
+            let copied = SQLiteStore(path: shelf.copy) { Issue.record("\($0)") }
+            #expect(try await copied.open().last == 7)
+            await copied.close()
+            await store.close()
         }
     }
 
