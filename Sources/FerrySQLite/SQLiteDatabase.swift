@@ -65,6 +65,18 @@ package final class SQLiteDatabase {
         }
         self.handle = handle
         self.path = path
+        do {
+            try self.lock(durability)
+            try self.check()
+        } catch {
+            // On a file system without locks, a file that looks damaged may be one that another process writes.
+            self.keepLogAtClose()
+            throw error
+        }
+    }
+
+    /// Takes the file for this connection alone.
+    private func lock(_ durability: Durability) throws(SQLiteError) {
         // The order matters. The page size has no effect once the log exists, and the lock must be exclusive before the
         // log is opened: such a log needs no shared memory. Pages are small because a short commit writes three of
         // them. The log is copied into the file after 64 MB only: a copy takes some 50 ms, and commits wait for it.
@@ -78,7 +90,6 @@ package final class SQLiteDatabase {
         }
         // SQLite takes the lock with the first transaction, so an empty one takes it now.
         try self.transaction { () throws(SQLiteError) in }
-        try self.check()
     }
 
     /// Looks for damage. A query steps over a damaged page in silence, so rows would be missing without an error.

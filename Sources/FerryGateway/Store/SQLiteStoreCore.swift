@@ -51,20 +51,39 @@ final class SQLiteStoreCore: @unchecked Sendable {
     }
 
     func open() throws(StoreError) -> StoreOpening {
-        let opened: (File, StoreOpening)
+        let database: SQLiteDatabase
         do {
-            opened = try self.openFile()
+            database = try SQLiteDatabase(path: self.path, durability: self.durability)
+        } catch {
+            throw self.error("The store cannot be used.", error)
+        }
+        do throws(StoreError) {
+            let (file, opening) = try self.begin(database)
+            self.file = file
+            return opening
+        } catch {
+            // On a file system without locks, the log may be another process's.
+            database.keepLogAtClose()
+            throw error
+        }
+    }
+
+    /// Begins the epoch of this process.
+    private func begin(_ database: SQLiteDatabase) throws(StoreError) -> (File, StoreOpening) {
+        let (file, opening): (File, StoreOpening)
+        do {
+            (file, opening) = try self.beginEpoch(database)
         } catch {
             throw self.error("The store cannot be used.", error)
         }
         let finding: HighWaterMark.Finding
         do {
-            finding = try opened.0.mark.check(last: opened.1.last, of: self.path)
-            try opened.0.mark.take()
+            finding = try file.mark.check(last: opening.last, of: self.path)
+            try file.mark.take()
         } catch {
             throw StoreError(error.description)
         }
-        if finding == .isNew, opened.1.last > 0 {
+        if finding == .isNew, opening.last > 0 {
             // The gateway starts anyway, because the operator removes a damaged mark. A loss could no longer be
             // detected.
             self.warn(
@@ -72,8 +91,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
                     + "this start cannot see it."
             )
         }
-        self.file = opened.0
-        return opened.1
+        return (file, opening)
     }
 
     private var markPath: String { "\(self.path)-mark" }
@@ -88,8 +106,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         return StoreError("\(sentence) \(error)\(advice)", isInUse: error.kind == .locked)
     }
 
-    private func openFile() throws(SQLiteError) -> (File, StoreOpening) {
-        let database = try SQLiteDatabase(path: self.path, durability: self.durability)
+    private func beginEpoch(_ database: SQLiteDatabase) throws(SQLiteError) -> (File, StoreOpening) {
         try Self.migrate(database)
         var opening = StoreOpening(node: 0, epoch: 0, hashKey: [], last: 0)
         try database.transaction { () throws(SQLiteError) in

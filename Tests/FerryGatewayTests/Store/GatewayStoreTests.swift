@@ -25,6 +25,14 @@ import Foundation
 
         var path: String { self.directory.appending(path: "gateway.db").path }
 
+        /// Puts the same bytes into another file at the path. Nobody has its lock, as on a file system without locks. The log
+        /// and the mark stay.
+        func loseLock() throws {
+            try FileManager.default.copyItem(atPath: self.path, toPath: "\(self.path).other")
+            try FileManager.default.removeItem(atPath: self.path)
+            try FileManager.default.moveItem(atPath: "\(self.path).other", toPath: self.path)
+        }
+
         func store() -> any GatewayStore {
             switch self.kind {
             case .memory: self.memory
@@ -172,6 +180,28 @@ import Foundation
             try HighWaterMark(path: "\(shelf.path)-mark").take()
             await store.close()
             #expect(FileManager.default.fileExists(atPath: "\(shelf.path)-wal"))
+        }
+    }
+
+    @Test(arguments: ["lost", "damaged"]) func `a start that fails leaves the log to a process without a lock`(
+        _ fault: String
+    ) async throws {
+        try await self.withShelf(.sqlite) { shelf in
+            let store = shelf.store()
+            let epoch = try await store.open().epoch
+            #expect(await self.append(self.commit(1, epoch: epoch), to: store) == .durable)
+            try shelf.loseLock()
+            if fault == "lost" {
+                try HighWaterMark(path: "\(shelf.path)-mark").advance(to: 9)
+            } else {
+                try Data([1]).write(to: URL(filePath: "\(shelf.path)-mark"))
+            }
+            let second = shelf.store()
+            let error = await #expect(throws: StoreError.self) { try await second.open() }
+            #expect(error?.description.contains("\(fault)") == true)
+            await second.close()
+            #expect(FileManager.default.fileExists(atPath: "\(shelf.path)-wal"))
+            await store.close()
         }
     }
 
