@@ -37,15 +37,18 @@ package final class HighWaterMark {
 
     private let path: String
     private let descriptor: Int32
+    /// The error of the system that the opening met; nil if the file is open.
+    private let openError: Int32?
     /// The number of this owner.
     private let owner = UInt64.random(in: .min ... .max)
 
     package init(path: String) {
         self.path = path
         self.descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        self.openError = self.descriptor < 0 ? errno : nil
     }
 
-    deinit { close(self.descriptor) }
+    deinit { if self.openError == nil { close(self.descriptor) } }
 
     /// Compares the mark with the last commit that the store has.
     ///
@@ -66,7 +69,7 @@ package final class HighWaterMark {
                 )
             }
         case let count where count < 0:
-            throw Fault("The store's mark \(self.path) cannot be read: \(String(cString: strerror(errno))).")
+            throw Fault("The store's mark \(self.path) cannot be read: \(self.reason).")
         default:
             throw Fault("The store's mark \(self.path) is damaged. To go on without it, remove it.")
         }
@@ -100,8 +103,11 @@ package final class HighWaterMark {
     }
 
     private var unwritable: Fault {
-        Fault("The store's mark \(self.path) cannot be written: \(String(cString: strerror(errno))).")
+        Fault("The store's mark \(self.path) cannot be written: \(self.reason).")
     }
+
+    /// The words for the error that the last call met.
+    private var reason: String { String(cString: strerror(self.openError ?? errno)) }
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
         bytes.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }

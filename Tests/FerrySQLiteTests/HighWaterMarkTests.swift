@@ -1,0 +1,31 @@
+import FerrySQLite
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite struct HighWaterMarkTests {
+    private func withPath(_ body: (String) throws -> Void) throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "ferry-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        try body(directory.appending(path: "test.db-mark").path)
+    }
+
+    @Test func `a mark that cannot be opened says why`() throws {
+        try self.withPath { path in
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            let mark = HighWaterMark(path: path)
+            let uses: [() throws -> Void] = [
+                { _ = try mark.check(last: 1, of: "test.db") }, { try mark.advance(to: 1) }, { try mark.take() },
+            ]
+            for use in uses {
+                let error = #expect(throws: HighWaterMark.Fault.self) { try use() }
+                #expect(error?.description.hasSuffix("Is a directory.") == true, "\(error?.description ?? "")")
+            }
+        }
+    }
+}
