@@ -28,4 +28,17 @@ import Foundation
             }
         }
     }
+
+    @Test func `the newest owner is found, also in a mark that was replaced`() throws {
+        try self.withPath { path in
+            let first = HighWaterMark(path: path)
+            try first.take()
+            #expect(!first.isTaken)
+            try FileManager.default.removeItem(atPath: path)
+            #expect(!first.isTaken)
+            let second = HighWaterMark(path: path)
+            try second.take()
+            #expect(first.isTaken && !second.isTaken)
+        }
+    }
 }
