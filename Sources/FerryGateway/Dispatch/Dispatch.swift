@@ -207,6 +207,7 @@ package struct Dispatch: ~Copyable {
     /// - Parameter durable: the last segment that the store has; nil without a store.
     mutating func abandon(durable: UInt64?) {
         self.stage = .abandoned(isKept: durable != nil)
+        self.delayed = Heap()
         for outgoing in self.outgoing {
             for id in outgoing.takeTags() { self.jobs.change(JobID(rawValue: id)) { $0.way = .none } }
         }

@@ -366,10 +366,16 @@ package struct Journal {
             if case .refused = self.state {} else { self.events.append(.storeTrouble(reason)) }
             self.state = .refused(retryAt: now + GatewayBounds.Journal.retry)
         case .fenced:
-            if !self.isFenced { self.events.append(.storeTaken) }
-            self.state = .fenced
+            self.fence()
         }
         return false
+    }
+
+    /// Notes that another process has taken the store.
+    mutating func fence() {
+        guard !self.isFenced else { return }
+        self.events.append(.storeTaken)
+        self.state = .fenced
     }
 
     private mutating func advance() -> Bool {

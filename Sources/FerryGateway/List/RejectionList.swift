@@ -126,13 +126,18 @@ package struct RejectionList: Sendable {
         StoreChange(.rejections, key: number.bigEndianBytes, value: bytes)
     }
 
-    /// Drops every line, because the process ends and no store keeps them.
+    /// Drops every line that no store keeps, because the process ends.
     ///
+    /// - Parameter durable: the last segment in the store, if another process has taken it; otherwise nil.
     /// - Returns: the number of lines.
-    mutating func abandon() -> Int {
-        guard !self.isStored else { return 0 }
-        defer { self.lines = [] }
-        return self.lines.count
+    mutating func abandon(durable: UInt64?) -> Int {
+        let count = self.lines.count
+        if !self.isStored {
+            self.lines = []
+        } else if let durable {
+            self.lines.removeAll { $0.segment > durable }
+        }
+        return count - self.lines.count
     }
 
     // MARK: The file

@@ -16,7 +16,9 @@ extension GatewayMachine {
     /// answer to ``written(_:now:)``.
     func takeLines(now: Moment) -> ListBatch? {
         self.noteLines(now: now)
-        return self.list?.takeBatch(durable: self.journal?.durable ?? .max, now: now.monotonic)
+        // If another process has the store, nothing becomes durable, and the file is the only place for the rest.
+        let durable = self.isStoreTaken ? nil : self.journal?.durable
+        return self.list?.takeBatch(durable: durable ?? .max, now: now.monotonic)
     }
 
     /// Takes the file's answer to the last lines.
@@ -45,5 +47,7 @@ extension GatewayMachine {
     }
 
     /// Gives up the lines that neither the file nor a store has.
-    func abandonList() { self.countUnlisted(self.list?.abandon() ?? 0) }
+    func abandonList() {
+        self.countUnlisted(self.list?.abandon(durable: self.isStoreTaken ? self.journal?.durable : nil) ?? 0)
+    }
 }

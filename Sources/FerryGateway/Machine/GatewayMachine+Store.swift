@@ -23,6 +23,7 @@ extension GatewayMachine {
     /// Takes the answer of the store to the commit with this segment.
     func stored(_ segment: UInt64, _ answer: StoreAnswer, now: Moment) {
         let before = self.journal?.spool(now: now.monotonic)
+        if answer == .fenced { self.storeTaken(now: now) }
         if self.journal?.answered(segment, answer, now: now.monotonic) ?? false { self.goOn(now: now) }
         self.wakeClients(since: before, now: now)
     }

@@ -68,7 +68,7 @@ final class GatewayMachine {
     var actions: [Action] = []
     /// When the connections are closed as they are; nil: the process goes on.
     private(set) var endsAt: NIODeadline?
-    /// The number of lost notifications when the machine was abandoned.
+    /// The number of lost notifications when the machine was first abandoned.
     private var lostBefore = 0
     var lastSpool = GatewayConnection.Spool.open
     /// When the store was copied from another one, in UNIX seconds; nil unless this is the first start with the copy.
@@ -122,11 +122,14 @@ final class GatewayMachine {
     /// The store comes first: while it is in trouble, nothing goes out, and the room fills.
     func closedReason(now: Moment) -> ClosedReason? {
         if let journal = self.journal {
-            guard !journal.isFenced else { return .storeTaken }
+            guard !self.isStoreTaken else { return .storeTaken }
             guard journal.spool(now: now.monotonic) == .open else { return .storeTrouble }
         }
         return self.dispatch.jobs.hasRoom ? nil : .noRoom
     }
+
+    /// Whether another process has the store.
+    var isStoreTaken: Bool { self.journal?.isFenced ?? false }
 
     func spool(for identity: Int, now: Moment) -> GatewayConnection.Spool {
         guard self.dispatch.jobs.hasRoom(for: identity) else { return .full }
@@ -243,22 +246,34 @@ final class GatewayMachine {
     func shutDown(now: Moment) {
         let end = self.endsAt ?? now.monotonic + GatewayBounds.ending
         self.endsAt = end
-        for (id, place) in self.places.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+        for (id, place) in self.places.sorted(by: { $0.key.rawValue < $1.key.rawValue }) where self.places[id] != nil {
             self.turn(of: place, now: now) { $0.shutDown(id, by: end, $1, &$2) }
         }
+    }
+
+    /// Ends the work for all clients, because another process has taken the store, and sends what is there. The
+    /// notifications that are not there are given up.
+    func storeTaken(now: Moment) {
+        guard !self.isStoreTaken, self.journal != nil else { return }
+        self.journal?.fence()
+        // No error response can be written, because no record of it would be durable. Each byte that a client can still
+        // write is lost, so the connections are closed at once.
+        self.endsAt = now.monotonic
+        self.shutDown(now: now)
+        self.abandon()
     }
 
     /// Gives up the notifications that have no final answer, and are neither in the store nor at an upstream. Each is
     /// reported as a dead letter.
     func abandon() {
-        self.lostBefore = self.lost
+        if !self.dispatch.isAbandoned { self.lostBefore = self.lost }
         self.dispatch.abandon(durable: self.journal?.durable)
     }
 
     /// Gives up the notifications without a final answer, after the end of the upstreams. With a store, they stay
     /// there.
     ///
-    /// - Returns: whether no notification was lost since the call of ``abandon()``.
+    /// - Returns: whether no notification was lost since the first call of ``abandon()``.
     func giveUpUnanswered() -> Bool {
         if self.journal == nil { self.dispatch.giveUpUnanswered() }
         return self.lost == self.lostBefore

@@ -186,7 +186,7 @@ final class GatewayDriver: @unchecked Sendable {
     ///
     /// - Parameter body: called on the event loop, with whether the client may send.
     func open(identity: Int, for address: String, then body: @escaping (Bool) -> Void) {
-        guard !self.opened.contains(identity) else { return body(true) }
+        guard self.machine.isStoreTaken || !self.opened.contains(identity) else { return body(true) }
         self.openings += 1
         self.claim(.client(self.storeNames[identity])) { answer in
             self.openings -= 1
@@ -216,6 +216,7 @@ final class GatewayDriver: @unchecked Sendable {
 
     private func claim(_ claim: StoreClaim, then body: @escaping (StoreAnswer) -> Void) {
         guard let store, let epoch = self.machine.epoch else { return body(.durable) }
+        guard !self.machine.isStoreTaken else { return body(.fenced) }
         let promise = self.eventLoop.makePromise(of: StoreAnswer.self)
         let deadline = self.eventLoop.scheduleTask(in: GatewayBounds.Journal.patience) {
             promise.succeed(.unavailable("The store does not answer."))
@@ -224,7 +225,9 @@ final class GatewayDriver: @unchecked Sendable {
         // The promise never fails.
         promise.futureResult.assumeIsolated().whenSuccess { answer in
             deadline.cancel()
-            body(answer)
+            if answer == .fenced { self.run { $0.storeTaken(now: $1) } }
+            // A commit may have found the other process first.
+            body(self.machine.isStoreTaken ? .fenced : answer)
         }
     }
 

@@ -441,8 +441,40 @@ import Testing
         scene.push([1], 1, on: connection)
         scene.wait(.seconds(5))
         #expect(scene.sentTokens.isEmpty)
-        #expect(scene.events == [.storeTaken])
+        #expect(scene.events.contains(.storeTaken))
         #expect(!scene.machine.isOpen(identity: 0, now: scene.now))
+    }
+
+    @Test func `a gateway that has lost its store leaves it what waits there, and lists the rest`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        for name: UInt8 in 1...20 { scene.push([name], UInt32(name), on: connection) }
+        let out = scene.sentTokens
+        #expect(out.count < 20)
+        _ = scene.store.take()
+        scene.push([21], 21, on: connection)
+        let lost = scene.events.compactMap { if case .deadLetter(let refusal) = $0 { refusal.token } else { nil } }
+        #expect(lost == [[21]])
+        // The other process sends the rest.
+        #expect(scene.acceptAll() == out)
+        scene.wait(.minutes(1))
+        #expect(scene.acceptAll().isEmpty)
+        #expect(scene.machine.jobCount == 20 - out.count)
+        scene.machine.abandon()
+        #expect(!scene.machine.giveUpUnanswered())
+    }
+
+    @Test func `a gateway that has lost its store reads nothing more, and takes no connection`() throws {
+        let scene = try GatewayStoreScene()
+        let connections = [scene.connect(), scene.connect()]
+        _ = scene.store.take()
+        scene.push([1], 1, on: connections[0])
+        #expect(scene.machine.connectionCount == 0)
+        scene.push([2], 2, on: connections[1])
+        // Its handshake ended too late.
+        scene.push([3], 3, on: scene.connect())
+        #expect(scene.machine.connectionCount == 0)
+        #expect(scene.machine.counts.read == 1)
     }
 
     @Test func `a damaged segment prevents the start with a sentence`() throws {

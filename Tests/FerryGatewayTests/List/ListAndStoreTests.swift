@@ -73,6 +73,31 @@ import Testing
         #expect(scene.store.all(.rejections) == [])
     }
 
+    @Test func `what a taken store does not have is in the file`() throws {
+        let scene = try GatewayStoreScene(hasList: true)
+        _ = scene.store.take()
+        scene.push(Self.bad, 1, on: scene.connect())
+        // The first batch asks for the place in the file.
+        scene.collect()
+        #expect(self.written(scene).count == 1)
+        #expect(self.written(scene).first?.contains("0101") == true)
+        #expect(scene.machine.counts.unwritten == 0)
+    }
+
+    @Test func `a line that neither the file nor a taken store has counts as lost at the end`() throws {
+        let scene = try self.scene()
+        scene.fileAnswers = false
+        scene.answer(Self.bad, Self.rejected)
+        scene.wait(.milliseconds(50))
+        _ = scene.store.take()
+        scene.push([2, 2], 2, on: scene.connect())
+        #expect(scene.machine.counts.unwritten == 2)
+        scene.machine.abandonList()
+        // The store has the first one.
+        #expect(scene.machine.counts.unwritten == 1)
+        #expect(scene.machine.counts.unlisted == 1)
+    }
+
     @Test func `a refusal of the gateway itself has its line in the store, too`() throws {
         let scene = try GatewayStoreScene(hasList: true)
         scene.fileAnswers = false

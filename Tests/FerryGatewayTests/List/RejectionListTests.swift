@@ -112,8 +112,8 @@ import Testing
         var (list, stored) = (self.list(isStored: false), self.list())
         _ = list.note(self.event(1), segment: 0, at: 1)
         _ = stored.note(self.event(1), segment: 5, at: 1)
-        #expect(list.abandon() == 1)
-        #expect(stored.abandon() == 0)
+        #expect(list.abandon(durable: nil) == 1)
+        #expect(stored.abandon(durable: nil) == 0)
     }
 
     @Test func `a file without places, such as a FIFO, gets its lines all the same`() {

@@ -49,6 +49,21 @@ import Testing
             eventLoop.run()
             #expect(answers == [false, false])
             #expect(reasons() == Array(repeating: "Another gateway has taken the store.", count: 2))
+            #expect(driver.figures().0.store == .taken)
+        }
+    }
+
+    @Test func `a client that was claimed before is handed out no more, either`() throws {
+        try self.withDriver { driver, store, eventLoop, reasons in
+            var answers: [Bool] = []
+            driver.open(identity: 0, for: "192.0.2.1") { answers.append($0) }
+            eventLoop.run()
+            _ = store.take()
+            Self.push(1, to: driver, on: eventLoop)
+            driver.open(identity: 0, for: "192.0.2.2") { answers.append($0) }
+            eventLoop.run()
+            #expect(answers == [true, false])
+            #expect(reasons() == ["Another gateway has taken the store."])
         }
     }
 
