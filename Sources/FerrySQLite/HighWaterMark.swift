@@ -6,7 +6,8 @@ internal import FerryPlatform
 /// half of the acknowledged commits were lost in this way. The number in a second file shows the loss.
 ///
 /// A connection with SQLite's exclusive lock never looks whether another one writes. If the file system keeps no locks, two
-/// processes would write over each other. So each owner leaves a random number here, and looks for it before it commits.
+/// processes would write over each other. So each owner leaves a random number here, and looks for it before and after
+/// each commit. A commit that is acknowledged then ended before another process came, and that process finds it.
 ///
 /// ```
 ///   0         8           16        24
@@ -15,7 +16,8 @@ internal import FerryPlatform
 ///   └─────────┴───────────┴─────────┘
 /// ```
 ///
-/// The mark of a store that nobody has taken ends after 16 bytes.
+/// The mark of a store that nobody has taken ends after 16 bytes. That of a store that was taken before its first commit
+/// begins with 16 zeros.
 package final class HighWaterMark {
     private static let length = 16
     private static let ownerOffset: off_t = 16
@@ -59,6 +61,8 @@ package final class HighWaterMark {
         switch pread(self.descriptor, &bytes, Self.length, 0) {
         case 0:
             finding = .isNew
+        case Self.length where bytes == [UInt8](repeating: 0, count: Self.length):
+            finding = .isNew
         case Self.length where Self.number(bytes[..<8]) == ~Self.number(bytes[8...]):
             let mark = Self.number(bytes[..<8])
             guard mark <= last else {
@@ -96,8 +100,8 @@ package final class HighWaterMark {
 
     /// Whether another process has called ``take()`` since this one has.
     ///
-    /// It opens the file anew, so that NFS asks its server (close-to-open consistency, RFC 7530, section 10.3.1), and a mark
-    /// that was replaced is found. On a local disk that costs some microseconds.
+    /// It opens the file anew, so that NFS asks its server (RFC 7530, section 10.3.1), and a mark that was replaced is
+    /// found. On a local disk that costs some microseconds.
     package var isTaken: Bool {
         let opened = open(self.path, O_RDONLY | O_CLOEXEC)
         defer { if opened >= 0 { close(opened) } }

@@ -39,7 +39,19 @@ package final class SQLiteDatabase {
     ///
     /// - Throws: ``SQLiteError`` with `locked` when another process has the file, or with `damaged` when the file is
     ///   not a database.
-    package init(path: String, durability: Durability) throws(SQLiteError) {
+    package convenience init(path: String, durability: Durability) throws(SQLiteError) {
+        try self.init(unchecked: path, durability: durability)
+        do {
+            try self.check()
+        } catch {
+            // On a file system without locks, a file that looks damaged may be one that another process writes.
+            self.keepLogAtClose()
+            throw error
+        }
+    }
+
+    /// Opens the file as ``init(path:durability:)`` does, without the look for damage. Call ``check()``.
+    package init(unchecked path: String, durability: Durability) throws(SQLiteError) {
         // SQLite would make the file readable for everyone. Its log gets the permissions of the file.
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
@@ -67,9 +79,7 @@ package final class SQLiteDatabase {
         self.path = path
         do {
             try self.lock(durability)
-            try self.check()
         } catch {
-            // On a file system without locks, a file that looks damaged may be one that another process writes.
             self.keepLogAtClose()
             throw error
         }
@@ -93,10 +103,17 @@ package final class SQLiteDatabase {
     }
 
     /// Looks for damage. A query steps over a damaged page in silence, so rows would be missing without an error.
-    private func check() throws(SQLiteError) {
+    package func check() throws(SQLiteError) {
         var isGood = false
         try self.prepare("PRAGMA quick_check(1)").run { row in isGood = row.blob(0) == Array("ok".utf8) }
         guard isGood else { throw self.error(SQLITE_CORRUPT) }
+    }
+
+    /// Whether the log has bytes that are not in the file: of this connection, of a process that was killed, or of one that
+    /// has the file without a lock.
+    package var hasLog: Bool {
+        var status = stat()
+        return stat("\(self.path)-wal", &status) == 0 && status.st_size > 0
     }
 
     deinit { sqlite3_close_v2(self.handle) }

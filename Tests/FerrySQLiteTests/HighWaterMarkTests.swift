@@ -41,4 +41,14 @@ import Foundation
             #expect(first.isTaken && !second.isTaken)
         }
     }
+
+    @Test func `a mark that was taken before its first commit counts as new`() throws {
+        try self.withPath { path in
+            let mark = HighWaterMark(path: path)
+            try mark.take()
+            #expect(try mark.check(last: 0, of: "test.db") == .isNew)
+            #expect(try mark.check(last: 0, of: "test.db") == .agrees)
+            #expect(!mark.isTaken)
+        }
+    }
 }

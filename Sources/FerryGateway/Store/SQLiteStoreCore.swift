@@ -35,6 +35,8 @@ final class SQLiteStoreCore: @unchecked Sendable {
     private let path: String
     private let durability: SQLiteDatabase.Durability
     private let warn: (String) -> Void
+    /// Waits until a commit that another process had begun is over.
+    private let waitForCommit: () -> Void
     private var file: File?
     /// The store that was opened for a copy alone, until all its pages are copied.
     private var source: SQLiteDatabase?
@@ -44,21 +46,24 @@ final class SQLiteStoreCore: @unchecked Sendable {
     /// older row would replace a newer one.
     private var refused: (number: UInt64, reason: String)?
 
-    init(path: String, durability: SQLiteDatabase.Durability, warn: @escaping (String) -> Void) {
+    /// - Parameter waitForCommit: waits until a commit of another process is over. A commit takes some milliseconds.
+    init(
+        path: String,
+        durability: SQLiteDatabase.Durability,
+        waitForCommit: @escaping () -> Void = { usleep(100_000) },
+        warn: @escaping (String) -> Void
+    ) {
         self.path = path
         self.durability = durability
+        self.waitForCommit = waitForCommit
         self.warn = warn
     }
 
     func open() throws(StoreError) -> StoreOpening {
-        let database: SQLiteDatabase
-        do {
-            database = try SQLiteDatabase(path: self.path, durability: self.durability)
-        } catch {
-            throw self.error("The store cannot be used.", error)
-        }
+        let mark = try self.take()
+        let database = try self.lock()
         do throws(StoreError) {
-            let (file, opening) = try self.begin(database)
+            let (file, opening) = try self.begin(database, mark)
             self.file = file
             return opening
         } catch {
@@ -68,22 +73,52 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
     }
 
-    /// Begins the epoch of this process.
-    private func begin(_ database: SQLiteDatabase) throws(StoreError) -> (File, StoreOpening) {
-        let (file, opening): (File, StoreOpening)
+    /// Takes the store from a process that may have it although nobody has its lock.
+    ///
+    /// That process finds the mark, and acknowledges nothing more. The log is read only then, because SQLite reads it once, and
+    /// would not see commits that came later.
+    private func take() throws(StoreError) -> HighWaterMark {
+        let database = try self.lock()
+        database.keepLogAtClose()
+        let mark = HighWaterMark(path: self.markPath)
         do {
-            (file, opening) = try self.beginEpoch(database)
+            try mark.take()
+        } catch {
+            throw StoreError(error.description)
+        }
+        if database.hasLog { self.waitForCommit() }
+        return mark
+    }
+
+    /// Opens the file for this process alone.
+    private func lock() throws(StoreError) -> SQLiteDatabase {
+        do {
+            return try SQLiteDatabase(unchecked: self.path, durability: self.durability)
+        } catch {
+            throw self.error("The store cannot be used.", error)
+        }
+    }
+
+    /// Begins the epoch of this process.
+    private func begin(
+        _ database: SQLiteDatabase,
+        _ mark: HighWaterMark
+    ) throws(StoreError) -> (File, StoreOpening) {
+        var last: UInt64 = 0
+        do {
+            try database.check()
+            try Self.migrate(database)
+            try database.prepare("SELECT last FROM store").run { row in last = UInt64(bitPattern: row.integer(0)) }
         } catch {
             throw self.error("The store cannot be used.", error)
         }
         let finding: HighWaterMark.Finding
         do {
-            finding = try file.mark.check(last: opening.last, of: self.path)
-            try file.mark.take()
+            finding = try mark.check(last: last, of: self.path)
         } catch {
             throw StoreError(error.description)
         }
-        if finding == .isNew, opening.last > 0 {
+        if finding == .isNew, last > 0 {
             // The gateway starts anyway, because the operator removes a damaged mark. A loss could no longer be
             // detected.
             self.warn(
@@ -91,7 +126,11 @@ final class SQLiteStoreCore: @unchecked Sendable {
                     + "this start cannot see it."
             )
         }
-        return (file, opening)
+        do {
+            return try self.beginEpoch(database, mark)
+        } catch {
+            throw self.error("The store cannot be used.", error)
+        }
     }
 
     private var markPath: String { "\(self.path)-mark" }
@@ -106,8 +145,10 @@ final class SQLiteStoreCore: @unchecked Sendable {
         return StoreError("\(sentence) \(error)\(advice)", isInUse: error.kind == .locked)
     }
 
-    private func beginEpoch(_ database: SQLiteDatabase) throws(SQLiteError) -> (File, StoreOpening) {
-        try Self.migrate(database)
+    private func beginEpoch(
+        _ database: SQLiteDatabase,
+        _ mark: HighWaterMark
+    ) throws(SQLiteError) -> (File, StoreOpening) {
         var opening = StoreOpening(node: 0, epoch: 0, hashKey: [], last: 0)
         try database.transaction { () throws(SQLiteError) in
             try database.execute("UPDATE store SET epoch = epoch + 1")
@@ -122,7 +163,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
         let file = File(
             database: database,
-            mark: HighWaterMark(path: self.markPath),
+            mark: mark,
             advance: try database.prepare("UPDATE store SET last = max(last, ?) WHERE epoch = ?"),
             insert: try database.prepare("INSERT OR REPLACE INTO segments VALUES (?, ?)"),
             drop: try database.prepare("DELETE FROM segments WHERE number = ?"),
@@ -268,7 +309,8 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
         do {
             let isOurs = try file.database.transaction { () throws(SQLiteError) in try Self.write(commit, file) }
-            guard isOurs else { return .fenced }
+            // A process that came during the commit may not have seen it.
+            guard isOurs, !self.isTaken(file) else { return .fenced }
             try file.mark.advance(to: commit.segment.number)
             self.refused = nil
             return .durable

@@ -205,6 +205,45 @@ import Foundation
         }
     }
 
+    @Test func `a start finds what a process without a lock commits until it knows of the start`() async throws {
+        try await self.withShelf(.sqlite) { shelf in
+            let first = shelf.store()
+            let epoch = try await first.open().epoch
+            #expect(await self.append(self.commit(1, epoch: epoch), to: first) == .durable)
+            await first.close()
+            let other = try SQLiteDatabase(path: shelf.path, durability: .process)
+            let mark = HighWaterMark(path: "\(shelf.path)-mark")
+            try mark.take()
+            func write(_ number: Int) throws {
+                try other.execute("INSERT INTO segments VALUES (\(number), x'01'); UPDATE store SET last = \(number)")
+                try mark.advance(to: UInt64(number))
+            }
+            try write(2)
+            try shelf.loseLock()
+            var late: [Result<Void, any Error>] = []
+            let core = SQLiteStoreCore(
+                path: shelf.path,
+                durability: .process,
+                waitForCommit: {
+                    #expect(mark.isTaken)
+                    // It had begun before.
+                    late.append(Result { try write(3) })
+                },
+                warn: { Issue.record("\($0)") }
+            )
+            let opening = try core.open()
+            for result in late { try result.get() }
+            #expect(late.count == 1 && opening.last == 3)
+            #expect(core.append(self.commit(4, epoch: opening.epoch)) == .durable)
+            other.keepLogAtClose()
+            core.close()
+            let next = shelf.store()
+            _ = try await next.open()
+            #expect(try await self.segments(next).map(\.number) == [1, 2, 3, 4])
+            await next.close()
+        }
+    }
+
     @Test(arguments: Kind.allCases) func `only the newest owner has claims`(_ kind: Kind) async throws {
         try await self.withShelf(kind) { shelf in
             let store = shelf.store()
