@@ -126,7 +126,13 @@ def store_full(lab):
     recover(lab)
 
 
-@situation("A second gateway with the same store, on a disk without locks", "FerryGatewayStoreTaken")
+@situation(
+    "A second gateway with the same store, on a disk without locks",
+    "FerryGatewayStoreTaken",
+    implies={"FerryGatewayDeadLetters": "what the store did not have is given up"},
+    # They are given up once, so their alert ends after a quarter of an hour.
+    minutes=10,
+)
 def store_taken(lab):
     lab.start()
     connection = lab.connect()
