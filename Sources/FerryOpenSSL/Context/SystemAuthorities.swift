@@ -2,49 +2,110 @@ internal import CFerryOpenSSL
 internal import FerryCore
 internal import FerryPlatform
 
-/// The places where OpenSSL looks for the system's certificate authorities. A slim container image has none there, and then
-/// no server can be trusted.
+/// The places of the system's certificate authorities. A slim container image has none there, and then no server can be
+/// trusted.
 struct SystemAuthorities: Equatable {
-    /// A file of PEM certificates.
-    var file: String
-    /// Directories with one file for each certificate, named by its hash: `3513523f.0`.
-    var directories: [String]
-
-    init(file: String, directories: [String]) {
-        self.file = file
-        self.directories = directories
+    /// A file with all authorities of a distribution.
+    struct Bundle: Equatable {
+        var path: String
+        /// Whether the distribution also puts each authority, under its hash, into the directory where OpenSSL looks. The
+        /// bundle then adds nothing, and reading it would cost each context tens of milliseconds.
+        var isAlsoHashed: Bool
     }
 
-    /// The places of this process: OpenSSL's own, unless the environment names others.
+    /// The bundles of the distributions. OpenSSL looks in the directory that was fixed when it was built, and a portable
+    /// build runs where another one is usual.
+    static let bundles = [
+        // Debian, Ubuntu.
+        Bundle(path: "/etc/ssl/certs/ca-certificates.crt", isAlsoHashed: true),
+        // RHEL, Fedora.
+        Bundle(path: "/etc/pki/tls/certs/ca-bundle.crt", isAlsoHashed: false),
+        // SUSE.
+        Bundle(path: "/etc/ssl/ca-bundle.pem", isAlsoHashed: true),
+        // Alpine.
+        Bundle(path: "/etc/ssl/cert.pem", isAlsoHashed: true),
+    ]
+
+    /// OpenSSL's file of PEM certificates.
+    var file: String
+    /// OpenSSL's directories with one file for each certificate, named by its hash: `3513523f.0`.
+    var directories: [String]
+    /// The bundles to look for, in this order.
+    var bundles: [Bundle]
+
+    init(file: String, directories: [String], bundles: [Bundle] = []) {
+        self.file = file
+        self.directories = directories
+        self.bundles = bundles
+    }
+
+    /// The places of this process: those that the environment names, or else OpenSSL's own and the bundles.
     init() {
-        func place(_ variable: UnsafePointer<CChar>?, _ usual: UnsafePointer<CChar>?) -> String {
-            let given = variable.flatMap { getenv($0) }.map { String(cString: $0) }
-            return given ?? usual.map { String(cString: $0) } ?? ""
+        func given(_ variable: UnsafePointer<CChar>?) -> String? {
+            variable.flatMap { getenv($0) }.map { String(cString: $0) }
         }
+        func usual(_ place: UnsafePointer<CChar>?) -> String { place.map { String(cString: $0) } ?? "" }
+        let file = given(X509_get_default_cert_file_env())
+        let directories = given(X509_get_default_cert_dir_env())
         self.init(
-            file: place(X509_get_default_cert_file_env(), X509_get_default_cert_file()),
-            directories: place(X509_get_default_cert_dir_env(), X509_get_default_cert_dir())
-                .split(separator: ":").map(String.init)
+            file: file ?? usual(X509_get_default_cert_file()),
+            directories: (directories ?? usual(X509_get_default_cert_dir())).split(separator: ":").map(String.init),
+            bundles: file == nil && directories == nil ? Self.bundles : []
         )
     }
 
+    /// The bundle to read besides OpenSSL's own places: the first that exists, if those places lack its authorities.
+    var bundle: String? {
+        guard !Self.hasBytes(self.file), let first = self.bundles.first(where: { Self.hasBytes($0.path) }) else {
+            return nil
+        }
+        return first.isAlsoHashed && self.isHashed ? nil : first.path
+    }
+
     /// Whether there is any file of certificates. What is in it shows in the first handshake.
-    var areInstalled: Bool {
-        if let bytes = try? FileStart.read(self.file, limit: 0), !bytes.isEmpty { return true }
-        return self.directories.contains { directory in
+    var areInstalled: Bool { Self.hasBytes(self.file) || self.isHashed || self.bundle != nil }
+
+    /// The sentence for a system without authorities.
+    var fault: TLSError {
+        var places: [String] = []
+        for place in [self.file] + self.directories + self.bundles.map(\.path) where !place.isEmpty {
+            if !places.contains(place.printable) { places.append(place.printable) }
+        }
+        let last = places.popLast() ?? ""
+        let list = places.isEmpty ? last : "\(places.joined(separator: ", ")) and \(last)"
+        return TLSError(
+            .invalidConfiguration,
+            "No certificate authorities are installed on this system (looked in \(list)), so no server could be trusted: "
+                + "install the package ca-certificates, or name a file of authorities."
+        )
+    }
+
+    /// Adds the authorities to a context's store.
+    ///
+    /// - Throws: ``TLSError`` with `invalidConfiguration` if there are none, or if OpenSSL refuses them.
+    func install(in context: borrowing OwnedContext) throws(TLSError) {
+        guard SSL_CTX_set_default_verify_paths(context.pointer) == 1 else {
+            throw .openSSL(.invalidConfiguration, "OpenSSL finds no trust roots at the system's default paths.")
+        }
+        guard self.areInstalled else { throw self.fault }
+        if let bundle, SSL_CTX_load_verify_file(context.pointer, bundle) != 1 {
+            throw .openSSL(
+                .invalidConfiguration,
+                "OpenSSL refuses the system's authorities in \(bundle.printable): install the package ca-certificates "
+                    + "again, or name a file of authorities."
+            )
+        }
+    }
+
+    private var isHashed: Bool {
+        self.directories.contains { directory in
             let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
             return names.contains(where: Self.isHashed)
         }
     }
 
-    /// The sentence for a system without authorities.
-    var fault: TLSError {
-        let places = ([self.file] + self.directories).filter { !$0.isEmpty }.map(\.printable)
-        return TLSError(
-            .invalidConfiguration,
-            "No certificate authorities are installed on this system (looked in \(places.joined(separator: " and "))), so no "
-                + "server could be trusted: install the package ca-certificates, or name a file of authorities."
-        )
+    private static func hasBytes(_ path: String) -> Bool {
+        (try? FileStart.read(path, limit: 0))?.isEmpty == false
     }
 
     /// Eight hex digits, a dot, and a number.

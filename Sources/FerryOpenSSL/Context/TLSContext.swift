@@ -2,7 +2,8 @@ internal import CFerryOpenSSL
 
 /// The settings that many connections share: versions, credentials, trust, application protocols.
 ///
-/// A context is made once and used from any thread. Making one costs about a millisecond with the system's trust roots.
+/// A context is made once and used from any thread. Making one costs about a millisecond with the system's trust roots, and
+/// tens of milliseconds if they are read from a bundle.
 ///
 /// `@unchecked Sendable`: the `SSL_CTX` is configured in `init` and never changed afterwards. OpenSSL lets any number
 /// of threads make connections from it.

@@ -3,8 +3,9 @@ internal import CFerryOpenSSL
 /// The certificate authorities that may sign a peer's certificate.
 @nonexhaustive
 public enum TrustRoots: Sendable, Hashable {
-    /// The system's authorities: OpenSSL's default paths. The environment's SSL_CERT_FILE and SSL_CERT_DIR override
-    /// them. Without any authority, no provider can be made, and the error is ``TLSError/Code/invalidConfiguration``.
+    /// The system's authorities: OpenSSL's default paths, or the bundle of Debian, RHEL, SUSE or Alpine. The environment's
+    /// SSL_CERT_FILE and SSL_CERT_DIR override them. Without any authority, no provider can be made, and the error is
+    /// ``TLSError/Code/invalidConfiguration``.
     case system
     /// A file of PEM certificates.
     case file(String)
@@ -17,11 +18,7 @@ public enum TrustRoots: Sendable, Hashable {
         let (bytes, source): ([UInt8], String)
         switch self {
         case .system:
-            guard SSL_CTX_set_default_verify_paths(context.pointer) == 1 else {
-                throw .openSSL(.invalidConfiguration, "OpenSSL finds no trust roots at the system's default paths.")
-            }
-            let authorities = SystemAuthorities()
-            guard authorities.areInstalled else { throw authorities.fault }
+            try SystemAuthorities().install(in: context)
             return
         case .file(let path):
             (bytes, source) = (try credentialBytes(atPath: path), sourceName(path))

@@ -92,32 +92,3 @@ struct PEMTextTests {
         #expect(words?.code == .noPrivateKey)
     }
 }
-
-struct SystemAuthoritiesTests {
-    @Test func `without a file or a hashed name in a directory no authority is installed, and the sentence says where`()
-        throws
-    {
-        let directory = try TemporaryDirectory()
-        _ = try directory.write("README", Array("x".utf8))
-        let none = SystemAuthorities(file: directory.path("cert.pem"), directories: [directory.path("")])
-        #expect(!none.areInstalled)
-        #expect(none.fault.code == .invalidConfiguration)
-        #expect(none.fault.description.contains(directory.path("cert.pem")))
-        #expect(none.fault.description.contains("install the package ca-certificates"))
-        _ = try directory.write("3513523f.0", Array("x".utf8))
-        #expect(none.areInstalled)
-        #expect(SystemAuthorities(file: directory.path("README"), directories: []).areInstalled)
-        _ = try directory.write("empty.pem", [])
-        #expect(!SystemAuthorities(file: directory.path("empty.pem"), directories: []).areInstalled)
-    }
-
-    @Test func `an archive in place of certificates is named, with advice`() throws {
-        let archive = try ThrowAwayCA().client().pkcs12(passphrase: "secret")
-        let error = #expect(throws: TLSError.self) {
-            try TLSContext(client: .init(trustRoots: .pem(archive)))
-        }
-        #expect(
-            error?.description.contains("is a PKCS#12 archive and not a certificate: take its certificates out") == true
-        )
-    }
-}
