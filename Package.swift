@@ -39,6 +39,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
+        .systemLibrary(name: "CFerryBuild"),
         .systemLibrary(name: "CFerryOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CFerryNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "CFerrySQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -269,10 +270,10 @@ let package = Package(
         .target(
             name: "FerryCommand",
             dependencies: [
-                "Ferry", "FerryAdmin", "FerryAppStore", "FerryAppStoreTesting", "FerryBench", "FerryBinary",
-                "FerryCore", "FerryDemo",
-                "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL",
-                "FerryOptions", "FerryPlatform", "FerryProxy", "FerryServer", "FerryTerminal", "FerryTesting",
+                "CFerryBuild", "Ferry", "FerryAdmin", "FerryAppStore", "FerryAppStoreTesting", "FerryBench",
+                "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor", "FerryForwarding", "FerryGateway",
+                "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL", "FerryOptions", "FerryPlatform", "FerryProxy",
+                "FerrySQLite", "FerryServer", "FerryTerminal", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),

@@ -29,7 +29,7 @@ package struct RootCommand: AsyncParsableCommand {
               ferry feedback --to localhost:2196 --ca tls/ca.pem \\
                 --cert tls/client.pem --key tls/client-key.pem
             """,
-        version: Version.current,
+        version: VersionReport.text(Array(CommandLine.arguments.dropFirst())),
         subcommands: [
             PushCommand.self, ChannelsCommand.self, FeedbackCommand.self, TokenCommand.self, DoctorCommand.self,
             SimulateCommand.self,

@@ -55,10 +55,11 @@ import Testing
             "FerryTerminal", "FerryTesting",
         ],
         "FerryCommand": [
-            "Ferry", "FerryAdmin", "FerryAppStore", "FerryAppStoreTesting", "FerryBench", "FerryBinary", "FerryCore",
+            "CFerryBuild", "Ferry", "FerryAdmin", "FerryAppStore", "FerryAppStoreTesting", "FerryBench", "FerryBinary",
+            "FerryCore",
             "FerryDemo",
             "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL",
-            "FerryOptions", "FerryProxy", "FerryServer", "FerryTerminal", "FerryTesting",
+            "FerryOptions", "FerryProxy", "FerrySQLite", "FerryServer", "FerryTerminal", "FerryTesting",
         ],
         "FerryCLI": ["FerryCommand"],
     ]
