@@ -25,8 +25,8 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
                 --p8 AuthKey_ABCDE12345.p8 --key-id ABCDE12345 --team-id FGHIJ67890
               ferry push - --to localhost:2195 --ca ca.pem --cert client.pem --json
               ferry push lines.jsonl --config node-apn.json --dry-run
-              ferry push lines.jsonl --backend migrate --share 10 --binary-to gateway.example:2195 \
-                --binary-p12 push.p12 --production --topic com.example.app \
+              ferry push lines.jsonl --backend migrate --share 10 --binary-to gateway.example:2195 \\
+                --binary-p12 push.p12 --production --topic com.example.app \\
                 --p8 AuthKey_ABCDE12345.p8 --key-id ABCDE12345 --team-id FGHIJ67890
             """
     )
