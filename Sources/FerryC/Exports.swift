@@ -147,6 +147,26 @@ private func readOutcomes(_ handle: ferry_t, _ size: Int, _ capacity: Int, _ rea
 }
 
 @implementation @c
+public func ferry_outcome_json(
+    _ handle: ferry_t,
+    _ outcome: UnsafeRawPointer?,
+    _ size_of_one: Int,
+    _ json: UnsafeMutablePointer<CChar>?,
+    _ size: Int
+) -> Int64 {
+    with(handle) { handle in
+        guard let outcome, MemoryLayout<ferry_outcome>.size...largestStructure ~= size_of_one, size >= 0,
+            json != nil || size == 0,
+            let text = OutcomeJSON.text(outcome.loadUnaligned(as: ferry_outcome.self), trouble: handle.lastError)
+        else { return Int64(FERRY_EINVAL) }
+        if text.count <= size {
+            UnsafeMutableRawBufferPointer(start: json, count: size).copyBytes(from: text)
+        }
+        return Int64(text.count)
+    }
+}
+
+@implementation @c
 public func ferry_read_event(_ handle: ferry_t, _ json: UnsafeMutablePointer<CChar>?, _ size: Int) -> Int64 {
     with(handle) { handle in
         guard size >= 0, json != nil || size == 0 else { return Int64(FERRY_EINVAL) }

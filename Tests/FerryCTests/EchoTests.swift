@@ -23,6 +23,77 @@ import Testing
         #expect(library.read().isEmpty)
     }
 
+    @Test func `an outcome in words has the members of ferry push and a sentence`() throws {
+        let library = try Library(self.echo)
+        let tokens: [[UInt8]] = [[1, 2], [0xba, 0xd0], [0xde, 0xad], [0x00, 0xbd]]
+        _ = library.submit(tokens.enumerated().flatMap { record(UInt64($0.offset), token: $0.element) })
+        let words = library.read().sorted { $0.tag < $1.tag }.map { library.words(of: $0) }
+        #expect(
+            words == [
+                #"{"outcome":"accepted","proof":"confirmed","sentence":"accepted (confirmed)"}"#,
+                #"{"outcome":"rejected","reason":"BadDeviceToken","status":400,"origin":"apns","sentence":"rejected: "#
+                    + "BadDeviceToken (400). The device token is invalid, or belongs to the other environment. Forget it if "
+                    + "other device tokens were accepted. If none was, check whether it is for production or for "
+                    + #"development."}"#,
+                #"{"outcome":"undelivered","reason":"noConnection","sentence":"undelivered: noConnection. There was no "#
+                    + "connection to write it to. The provider's lastError and its log name the cause. Send it again when "
+                    + #"the cause is mended."}"#,
+                #"{"outcome":"uncertain","reason":"positionUnknown","sentence":"uncertain: positionUnknown. The "#
+                    + "connection ended, and nothing says how far the peer had read. It may have arrived: send it again "
+                    + #"only if twice is better than never."}"#,
+            ]
+        )
+    }
+
+    @Test func `each cause has its word, with the time and the identifier of APNs where there are`() throws {
+        let library = try Library(self.echo)
+        func reasons(_ outcome: Int32, _ details: ClosedRange<UInt8>) -> [String] {
+            details.compactMap { detail in
+                var record = ferry_outcome()
+                (record.outcome, record.detail) = (UInt8(outcome), detail)
+                let words = library.words(of: record)
+                return words?.split(separator: "\"").dropFirst(7).first.map(String.init)
+            }
+        }
+        #expect(
+            reasons(FERRY_UNDELIVERED, 1...20) == [
+                "shutDown", "cancelled", "evicted", "discarded", "credentials", "noConnection", "released", "deadline",
+            ]
+        )
+        #expect(
+            reasons(FERRY_UNCERTAIN, 1...20) == [
+                "shutDown", "released", "positionUnknown", "peerCloses", "notRepeated", "noAnswer", "reset",
+            ]
+        )
+        var gone = ferry_outcome()
+        (gone.outcome, gone.detail, gone.status) = (UInt8(FERRY_REJECTED), UInt8(FERRY_ORIGIN_APNS), 410)
+        (gone.reason, gone.timestamp, gone.flags) = (26, 1_700_000_000_000, UInt8(FERRY_OUTCOME_APNS_ID))
+        gone.apns_id.0 = 0xea
+        let words = try #require(library.words(of: gone))
+        #expect(
+            words.hasPrefix(
+                #"{"outcome":"rejected","reason":"Unregistered","status":410,"timestamp":1700000000000,"origin":"apns","#
+                    + #""apnsId":"ea000000-0000-0000-0000-000000000000","sentence":"rejected: Unregistered (410). "#
+            )
+        )
+    }
+
+    @Test func `numbers without a meaning, and memory that is too small, have no words`() throws {
+        let library = try Library(self.echo)
+        var outcome = ferry_outcome()
+        let size = MemoryLayout<ferry_outcome>.size
+        #expect(ferry_outcome_json(library.handle, &outcome, size, nil, 0) == Int64(FERRY_EINVAL))
+        outcome.outcome = UInt8(FERRY_EXPIRED)
+        let length = ferry_outcome_json(library.handle, &outcome, size, nil, 0)
+        #expect(length > 0)
+        var text = [CChar](repeating: 7, count: 4)
+        #expect(ferry_outcome_json(library.handle, &outcome, size, &text, text.count) == length)
+        #expect(text == [7, 7, 7, 7])
+        #expect(ferry_outcome_json(library.handle, &outcome, size - 1, nil, 0) == Int64(FERRY_EINVAL))
+        #expect(ferry_outcome_json(library.handle, nil, size, nil, 0) == Int64(FERRY_EINVAL))
+        #expect(ferry_outcome_json(0, &outcome, size, nil, 0) == Int64(FERRY_EHANDLE))
+    }
+
     @Test func `outcomes are read in parts`() throws {
         let library = try Library(self.echo)
         _ = library.submit((0..<10).flatMap { record($0) })

@@ -59,6 +59,21 @@ final class Library {
         return (outcome, Array(tags.prefix(max(Int(count), 0))))
     }
 
+    /// Returns an outcome in words; nil if it has none.
+    func words(of outcome: ferry_outcome) -> String? {
+        var outcome = outcome
+        var text = [CChar](repeating: 0, count: 1024)
+        let length = ferry_outcome_json(
+            self.handle,
+            &outcome,
+            MemoryLayout<ferry_outcome>.size,
+            &text,
+            text.count
+        )
+        return 0...text.count ~= Int(length)
+            ? String(decoding: text.prefix(Int(length)).map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil
+    }
+
     var ready: Int64 { ferry_wait(self.handle, 0) }
 
     /// Whether the descriptor is readable now.

@@ -179,6 +179,14 @@ int64_t ferry_read(ferry_t handle, void *outcomes, size_t size_of_one, size_t ca
 int64_t ferry_read_run(ferry_t handle, void *outcome, size_t size_of_one, uint64_t *tags, size_t capacity);
 
 /*
+ * Copies an outcome in words, as a JSON object: the members of a line of `ferry push --events` ("outcome", "proof", "reason",
+ * "status", "timestamp", "origin", "apnsId"), and a "sentence" with the cause and the cure. Call it soon after the outcome
+ * was read: of a notification that was not delivered, or may not have been, the sentence is about the handle's present
+ * trouble. `size_of_one` is the size of `outcome`. Returns the length; above `size`: nothing is copied.
+ */
+int64_t ferry_outcome_json(ferry_t handle, const void *outcome, size_t size_of_one, char *json, size_t size);
+
+/*
  * Copies the next event as a JSON object, without a 0 at the end. Returns its length; 0 if there is none. If the length
  * is above `size`, nothing is copied and the event stays.
  */

@@ -47,7 +47,34 @@ extension ferry_outcome {
     }
 }
 
+extension Outcome {
+    /// The outcome that these numbers stand for, without the details of a rejection. Nil if no outcome has them.
+    init?(_ outcome: ferry_outcome) {
+        let detail = Int32(outcome.detail)
+        switch Int32(outcome.outcome) {
+        case FERRY_ACCEPTED where detail == FERRY_CONFIRMED: self = .accepted(.confirmed)
+        case FERRY_ACCEPTED where detail == FERRY_PRESUMED: self = .accepted(.presumed)
+        case FERRY_REJECTED:
+            guard let origin = Rejection.Origin.all.first(where: { $0.number == detail }),
+                let reason = ReasonNumbers.reason(of: outcome.reason)
+            else { return nil }
+            let status = outcome.status == 0 ? nil : Int(outcome.status)
+            self = .rejected(Rejection(reason: reason, origin: origin, status: status))
+        case FERRY_EXPIRED: self = .expired
+        case FERRY_UNDELIVERED:
+            guard let cause = UndeliveredCause.allCases.first(where: { $0.number == detail }) else { return nil }
+            self = .undelivered(cause)
+        case FERRY_UNCERTAIN:
+            guard let cause = UncertainCause.allCases.first(where: { $0.number == detail }) else { return nil }
+            self = .uncertain(cause)
+        default: return nil
+        }
+    }
+}
+
 extension Rejection.Origin {
+    fileprivate static let all: [Rejection.Origin] = [.gateway, .apns, .ferry, .inferred]
+
     fileprivate var number: Int32 {
         switch self {
         case .gateway: FERRY_ORIGIN_GATEWAY

@@ -30,6 +30,11 @@ struct ReasonNumbers {
         return number
     }
 
+    /// Returns the reason with this number; nil if there is none.
+    static func reason(of number: UInt16) -> Reason? {
+        self.text(of: UInt32(number)).map { Reason(rawValue: String(cString: $0)) }
+    }
+
     /// Returns the text of a number; nil if no reason has the number.
     static func text(of number: UInt32) -> UnsafePointer<CChar>? {
         if number >= 1, number <= self.texts.count { return self.texts[Int(number) - 1].pointer }

@@ -17,13 +17,21 @@ extension PushProvider {
     /// Returns an outcome with its cause and remedy, for a log or a person: "undelivered: noConnection. No connection to …".
     ///
     /// Call it right after the outcome. For `undelivered` and `uncertain` it shows ``lastError``, the present trouble.
-    public func inWords(_ outcome: Outcome) -> String {
-        let trouble: String? =
-            switch outcome {
-            case .undelivered, .uncertain: self.lastError?.message
+    public func inWords(_ outcome: Outcome) -> String { outcome.inWords(trouble: self.lastError) }
+}
+
+extension Outcome {
+    /// Returns the outcome with its cause and remedy.
+    ///
+    /// - Parameter trouble: the present trouble of the provider, which is the cause of an `undelivered` or `uncertain`
+    ///   outcome.
+    package func inWords(trouble: ProviderError?) -> String {
+        let cause: String? =
+            switch self {
+            case .undelivered, .uncertain: trouble?.message
             case .accepted, .rejected, .expired: nil
             }
-        return (trouble ?? outcome.explanation).map { "\(outcome). \($0)" } ?? "\(outcome)"
+        return (cause ?? self.explanation).map { "\(self). \($0)" } ?? "\(self)"
     }
 }
 
