@@ -23,3 +23,5 @@ require_once __DIR__ . '/Ferry/Library.php';
 require_once __DIR__ . '/Ferry/Record.php';
 require_once __DIR__ . '/Ferry/Provider.php';
 require_once __DIR__ . '/Ferry/Feedback.php';
+require_once __DIR__ . '/Ferry/Answer.php';
+require_once __DIR__ . '/Ferry/push.php';

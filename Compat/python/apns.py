@@ -19,7 +19,7 @@ import threading
 import time
 import weakref
 
-import ferry
+import ferry_apns as ferry
 
 __all__ = ["APNs", "FeedbackConnection", "Frame", "GatewayConnection", "MAX_PAYLOAD_LENGTH", "Payload", "PayloadAlert",
            "PayloadTooLargeError"]

@@ -14,10 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <uv.h>
 
 #include "numbers.h"
+
+#ifndef MFD_CLOEXEC
+#define MFD_CLOEXEC 1U
+#endif
 
 #ifndef __GLIBC__
 #error "ferry needs a system with glibc. Systems with musl, such as Alpine, are not served."
@@ -37,6 +42,7 @@ static struct {
     int64_t (*submit_to)(uint64_t, const uint8_t *, size_t, const uint8_t *, size_t, size_t, uint64_t);
     int64_t (*read)(uint64_t, void *, size_t, size_t);
     int64_t (*read_run)(uint64_t, void *, size_t, uint64_t *, size_t);
+    int64_t (*outcome_json)(uint64_t, const void *, size_t, char *, size_t);
     int64_t (*read_event)(uint64_t, char *, size_t);
     int64_t (*fd)(uint64_t);
     int64_t (*wait)(uint64_t, int64_t);
@@ -63,6 +69,7 @@ static const struct {
     {"ferry_submit_to", &ferry.submit_to},
     {"ferry_read", &ferry.read},
     {"ferry_read_run", &ferry.read_run},
+    {"ferry_outcome_json", &ferry.outcome_json},
     {"ferry_read_event", &ferry.read_event},
     {"ferry_fd", &ferry.fd},
     {"ferry_wait", &ferry.wait},
@@ -290,7 +297,7 @@ static napi_value js_memory(napi_env env, napi_callback_info info) {
     napi_value values[1];
     size_t size, done = 0;
     uint8_t *data;
-    int file = memfd_create("ferry", MFD_CLOEXEC);
+    int file = (int)syscall(SYS_memfd_create, "ferry", MFD_CLOEXEC); /* glibc has it since 2.27 */
     arguments(env, info, 1, values);
     data = bytes(env, values[0], &size);
     while (file >= 0 && done < size) {
@@ -404,6 +411,15 @@ static napi_value js_read_run(napi_env env, napi_callback_info info) {
     int64_t one = integer(env, values[2]), capacity = integer(env, values[3]);
     if (one < 0 || one % 8 || capacity < 0 || (size_t)(one + 8 * capacity) > size) return number(env, FERRY_EINVAL);
     return number(env, ferry.read_run(number_of(h), outcome, (size_t)one, (uint64_t *)(outcome + one), (size_t)capacity));
+}
+
+/* outcomeJson(object, outcome, buffer): the length of the text, copied if it fits */
+static napi_value js_outcome_json(napi_env env, napi_callback_info info) {
+    napi_value values[3];
+    handle *h = arguments(env, info, 3, values);
+    size_t size, room;
+    uint8_t *outcome = bytes(env, values[1], &size), *json = bytes(env, values[2], &room);
+    return number(env, ferry.outcome_json(number_of(h), outcome, size, (char *)json, room));
 }
 
 /* readEvent(object, buffer), report(object, buffer): the length of the text, copied if it fits */
@@ -528,7 +544,7 @@ NAPI_MODULE_INIT() {
     } functions[] = {
         {"load", js_load}, {"version", js_version}, {"text", js_text}, {"memory", js_memory}, {"open", js_open},
         {"watch", js_watch}, {"submit", js_submit}, {"submitTo", js_submit_to}, {"read", js_read}, {"readRun", js_read_run},
-        {"readEvent", js_read_event}, {"report", js_report}, {"set", js_set}, {"counts", js_counts}, {"fd", js_fd},
+        {"outcomeJson", js_outcome_json}, {"readEvent", js_read_event}, {"report", js_report}, {"set", js_set}, {"counts", js_counts}, {"fd", js_fd},
         {"wait", js_wait}, {"free", js_free}, {"call", js_call},
     };
     size_t i;

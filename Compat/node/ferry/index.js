@@ -2,6 +2,8 @@
 
 // Notifications to APNs through libferry. README.md has a first program, and Docs/begin/c.md the options.
 
+const fs = require("fs");
+const path = require("path");
 const { EINTR, ECLOSED, ETIME, READY, PUSH_TYPES, OUTCOMES, ACCEPTANCES, ORIGINS, CAUSES, ERRORS, OUTCOME_APNS_ID,
   RECORD_EXPIRATION, RECORD_APNS_ID } = require("./numbers");
 const DETAILS = { accepted: ACCEPTANCES, rejected: ORIGINS, undelivered: CAUSES, uncertain: CAUSES };
@@ -19,15 +21,20 @@ const LONGEST_RECORD = HEADER + 100 + 6 * 65535 + 6 * 255 + 6 * 255 + 16; // bef
 const STEP = 100; // ms of a call that waits: the end of the process waits for it
 const AT_EXIT = 10; // seconds, if the options have none: a provider that is collected must not lose anything
 
+/** The library: the file of FERRY_LIBRARY, else the one inside this package, else the system's. */
+function library() {
+  const own = path.join(__dirname, "libferry.so.0");
+  return process.env.FERRY_LIBRARY || (fs.existsSync(own) ? own : "libferry.so.0");
+}
+
 function load() {
   if (process.platform !== "linux") throw new Error(`ferry needs Linux with glibc. This is ${process.platform}.`);
   if (!(Number(process.versions.napi) >= 8)) {
     throw new Error(`ferry needs Node 12.22, 14.17, 16 or later. This is ${process.version}.`);
   }
-  const name = process.env.FERRY_LIBRARY || "libferry.so.0";
   try {
     const addon = require("./build/Release/ferry.node");
-    const fault = addon.load(name);
+    const fault = addon.load(library());
     if (fault === undefined) return addon;
     throw new Error(`libferry cannot be used: ${fault}. Install it, or set FERRY_LIBRARY to its libferry.so.0.`);
   } catch (error) {
@@ -124,7 +131,8 @@ let spare = null; // used again, but not by a call inside of a call
 
 /** What became of one notification: the outcome of ferry.h, with words for its numbers. */
 class Outcome {
-  #id;
+  #bytes;
+  #at;
 
   constructor(bytes, view, at) {
     const outcome = view.getUint8(at + 8);
@@ -137,12 +145,20 @@ class Outcome {
     this.reason = reason === 0 ? "" : native.text(reason, true);
     this.legacy = view.getUint8(at + 14);
     this.timestamp = time === 0 ? null : time; // when the device was gone, in milliseconds since 1970
-    this.#id = view.getUint8(at + 15) & OUTCOME_APNS_ID ? bytes.subarray(at + 24, at + 40) : null;
+    this.#bytes = bytes;
+    this.#at = at;
   }
 
   /** The name of the notification at APNs, or null. */
   get apnsId() {
-    return this.#id && this.#id.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+    if (!(this.#bytes[this.#at + 15] & OUTCOME_APNS_ID)) return null;
+    const id = this.#bytes.toString("hex", this.#at + 24, this.#at + 40);
+    return id.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  }
+
+  /** The bytes of an outcome. */
+  static bytes(outcome) {
+    return outcome.#bytes.subarray(outcome.#at, outcome.#at + OUTCOME_SIZE);
   }
 }
 
@@ -236,6 +252,13 @@ class Provider {
       runs.push([new Outcome(Buffer.from(outcomes.subarray(0, OUTCOME_SIZE)), view, 0), tags]);
     }
     return runs;
+  }
+
+  /** An outcome in words: the members of a line of `ferry push --events`, and a `sentence`. Call it soon: where the outcome
+   * is not certain or not a delivery, the sentence is about the present trouble. */
+  words(outcome) {
+    const bytes = outcome instanceof Outcome ? Outcome.bytes(outcome) : outcome;
+    return JSON.parse(longText((buffer) => native.outcomeJson(this, bytes, buffer)));
   }
 
   /** Takes events that have come, at most `most`. Without the option `events` there are none. */
@@ -389,4 +412,5 @@ function* entries(bytes) {
   }
 }
 
-module.exports = { Provider, Feedback, READY, memory: native.memory, version: native.version() };
+Object.assign(exports, { Provider, Feedback, READY, memory: native.memory, version: native.version() });
+Object.assign(exports, require("./push"));

@@ -3,6 +3,7 @@
 const { main } = require("./harness");
 
 require("./ferry");
+require("./push");
 require("./notification");
 require("./apn");
 require("./feedback");

@@ -29,7 +29,9 @@ our %EXPORT_TAGS = (constants => \@EXPORT_OK);
 # ---- The library ----
 
 {
-    my $path = $ENV{FERRY_LIBRARY} || 'libferry.so.0';
+    # The file of FERRY_LIBRARY, else the one inside this package, else the system's.
+    (my $own = __FILE__) =~ s{\.pm\z}{/libferry.so.0};
+    my $path = $ENV{FERRY_LIBRARY} || (-e $own ? $own : 'libferry.so.0');
     dlopen($path, RTLD_PLATYPUS_DEFAULT)
         or die "Ferry cannot load its library (@{[dlerror()]}): install libferry, or name the file in FERRY_LIBRARY\n";
     my $ffi = FFI::Platypus->new(api => FFI::Platypus->VERSION >= 2 ? 2 : 1, lib => $path);
@@ -44,6 +46,7 @@ our %EXPORT_TAGS = (constants => \@EXPORT_OK);
         submit_to     => ['sint64', qw(uint64 string size_t string size_t size_t uint64)],
         read          => ['sint64', qw(uint64 string size_t size_t)],
         read_run      => ['sint64', qw(uint64 string size_t string size_t)],
+        outcome_json  => ['sint64', qw(uint64 string size_t string size_t)],
         read_event    => ['sint64', qw(uint64 string size_t)],
         fd            => ['sint64', 'uint64'],
         wait          => ['sint64', qw(uint64 sint64)],
@@ -130,6 +133,12 @@ sub read_runs {
         $most -= $count;
     }
     return @runs;
+}
+
+# An outcome as a hash of words, with the members of a line of `ferry push --events`, and a sentence.
+sub words {
+    my ($self, $outcome) = @_;
+    return $json->decode(_text($self, sub { _outcome_json($_[0], $$outcome, OUTCOME, $_[1], $_[2]) }));
 }
 
 sub wait {
@@ -352,5 +361,7 @@ sub apns_id {
     my ($flags, @parts) = unpack 'x15 C x8 H8 H4 H4 H4 H12', ${ $_[0] };
     return $flags & Ferry::FERRY_OUTCOME_APNS_ID() ? join('-', @parts) : undef;
 }
+
+require Ferry::Push;    # It needs all of the above.
 
 1;

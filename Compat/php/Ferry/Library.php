@@ -38,10 +38,17 @@ final class Library
         }
         try {
             $header = \preg_replace('/^#.*$/m', '', \file_get_contents(__DIR__ . '/ferry.h'));
-            return \FFI::cdef($header, \getenv('FERRY_LIBRARY') ?: 'libferry.so.0');
+            return \FFI::cdef($header, self::file());
         } catch (\FFI\Exception $error) {
             throw new Exception(self::sentence($error->getMessage()), 0, $error);
         }
+    }
+
+    /** The library: the file of FERRY_LIBRARY, else the one inside this package, else the system's. */
+    private static function file(): string
+    {
+        $own = __DIR__ . '/libferry.so.0';
+        return \getenv('FERRY_LIBRARY') ?: (\is_file($own) ? $own : 'libferry.so.0');
     }
 
     private static function sentence(string $reason): string
@@ -96,13 +103,13 @@ final class Library
     }
 
     /** Returns what `$function` copies, decoded; null if that is nothing. */
-    public static function decoded(string $function, int $handle): ?array
+    public static function decoded(string $function, int $handle, ...$arguments): ?array
     {
         $size = 4096;
         do {
             $room = $size;
             $buffer = self::get()->new("char[$room]");
-            $size = self::check(self::get()->$function($handle, $buffer, $room));
+            $size = self::check(self::get()->$function($handle, ...\array_merge($arguments, [$buffer, $room])));
         } while ($size > $room);
         return $size === 0 ? null : \json_decode(\FFI::string($buffer, $size), true);
     }

@@ -186,6 +186,26 @@ final class Provider implements Constants
         return $runs;
     }
 
+    /**
+     * Returns an outcome of read() in words, with the members of a line of `ferry push --events`, and a 'sentence'.
+     *
+     * Call it soon: where the outcome is not certain or not a delivery, the sentence is about the present trouble.
+     */
+    public function words(array $outcome): array
+    {
+        $reason = $outcome['reason'];
+        $numbers = [
+            $outcome['tag'], $outcome['outcome'], $outcome['detail'], $outcome['status'],
+            \is_int($reason) ? $reason : \array_search($reason, $this->reasons, true), $outcome['legacy'],
+            $outcome['apnsId'] === null ? 0 : self::OUTCOME_APNS_ID, $outcome['timestamp'] ?? 0,
+        ];
+        $id = \pack('a16', \hex2bin(\str_replace('-', '', $outcome['apnsId'] ?? '')));
+        $size = 8 * self::WORDS;
+        $record = $this->ffi->new("uint8_t[$size]");
+        \FFI::memcpy($record, \pack('PCCvvCCP', ...$numbers) . $id, $size);
+        return Library::decoded('ferry_outcome_json', $this->handle, $record, $size);
+    }
+
     /** An outcome by its second word, which has the members from 'outcome' to 'flags', the first of them in its lowest bits. */
     private function outcome(int $word): array
     {

@@ -35,6 +35,7 @@ int64_t ferry_submit_to(ferry_t handle, const char *record, size_t length, const
                         size_t count, uint64_t first_tag);
 int64_t ferry_read(ferry_t handle, void *outcomes, size_t size_of_one, size_t capacity);
 int64_t ferry_read_run(ferry_t handle, void *outcome, size_t size_of_one, uint64_t *tags, size_t capacity);
+int64_t ferry_outcome_json(ferry_t handle, const void *outcome, size_t size_of_one, char *json, size_t size);
 int64_t ferry_read_event(ferry_t handle, char *json, size_t size);
 int64_t ferry_fd(ferry_t handle);
 int64_t ferry_wait(ferry_t handle, int64_t ms);

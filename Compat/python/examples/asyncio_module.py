@@ -6,11 +6,11 @@ import json
 import sys
 
 import ferry
-import ferry_asyncio
+from ferry_apns import aio
 
 
 async def main(options, tokens):
-    provider = ferry_asyncio.AsyncProvider(options)
+    provider = aio.AsyncProvider(options)
     payload = json.dumps({"aps": {"alert": "Hello"}}).encode()
     outcomes = await asyncio.gather(*[
         provider.send(ferry.Notification(0, binascii.unhexlify(token), payload, priority=10)) for token in tokens

@@ -229,7 +229,7 @@ class AsyncIO(unittest.TestCase):
     def setUp(self):
         try:
             import asyncio
-            import ferry_asyncio
+            import ferry_apns.aio as ferry_asyncio
         except ImportError:
             self.skipTest("This Python has no asyncio.")
         self.asyncio = asyncio

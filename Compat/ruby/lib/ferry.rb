@@ -43,10 +43,15 @@ module Ferry
     SIZE = Fiddle::TYPE_SIZE_T
     NUMBER = Fiddle::TYPE_LONG_LONG
 
+    # The library: the file of FERRY_LIBRARY, else the one inside this gem, else the system's.
+    def self.file
+      own = File.join(__dir__, 'ferry', NAME)
+      [ENV['FERRY_LIBRARY'].to_s, File.exist?(own) ? own : NAME].find { |file| !file.empty? }
+    end
+
     def self.open_library
-      file = ENV['FERRY_LIBRARY'].to_s
       # Not global: the libraries that libferry needs must not take the place of those of other extensions.
-      Fiddle::Handle.new(file.empty? ? NAME : file, Fiddle::RTLD_NOW)
+      Fiddle::Handle.new(file, Fiddle::RTLD_NOW)
     rescue Fiddle::DLError => e
       if RbConfig::CONFIG['host_os'].include?('musl')
         raise LoadError, 'libferry needs glibc, and this system has musl, as Alpine: use Debian or Ubuntu.', cause: nil
@@ -74,6 +79,7 @@ module Ferry
     SUBMIT_TO = function('submit_to', [NUMBER, POINTER, SIZE, POINTER, SIZE, SIZE, NUMBER], **QUICK)
     READ = function('read', [NUMBER, POINTER, SIZE, SIZE], **QUICK)
     READ_RUN = function('read_run', [NUMBER, POINTER, SIZE, POINTER, SIZE], **QUICK)
+    OUTCOME_JSON = function('outcome_json', [NUMBER, POINTER, SIZE, POINTER, SIZE], **QUICK)
     READ_EVENT = function('read_event', [NUMBER, POINTER, SIZE], **QUICK)
     FD = function('fd', [NUMBER], **QUICK)
     WAIT = function('wait', [NUMBER, NUMBER])
@@ -177,6 +183,9 @@ module Ferry
     DETAILS = NAMES.map do |name|
       { accepted: ACCEPTANCES, rejected: ORIGINS, undelivered: CAUSES, uncertain: CAUSES }.fetch(name, [nil])
     end.freeze
+
+    # The 40 bytes.
+    attr_reader :bytes
 
     def initialize(bytes)
       @bytes = bytes
@@ -305,6 +314,12 @@ module Ferry
       end
     end
 
+    # An outcome as a Hash of words, with the members of a line of `ferry push --events`, and a "sentence". Call it soon:
+    # where the outcome is not certain or not a delivery, the sentence is about the present trouble.
+    def words(outcome)
+      JSON.parse(C.text { |buffer, size| C::OUTCOME_JSON.call(@handle, outcome.bytes, Outcome::SIZE, buffer, size) })
+    end
+
     # Returns bits as soon as one is set, and 0 after the time; nil waits without a limit.
     def wait(seconds = nil)
       Ferry.in_steps(seconds) do |ms|
@@ -393,3 +408,5 @@ module Ferry
   end
   at_exit { @is_ending = true }
 end
+
+require_relative 'ferry/push'

@@ -62,4 +62,15 @@ our %NUMBER = (
     FERRY_FEEDBACK_TUPLE => 106,
 );
 
+our @ENVIRONMENT = (
+    {production => 'FERRY_PRODUCTION', host => 'FERRY_HOST', port => 'FERRY_PORT'},
+    {p8 => 'FERRY_P8', keyId => 'FERRY_KEY_ID', teamId => 'FERRY_TEAM_ID', tokenFile => 'FERRY_TOKEN_FILE',
+     cert => 'FERRY_CERT', key => 'FERRY_KEY', passphrase => 'FERRY_PASSPHRASE', pfx => 'FERRY_PFX'},
+    {backend => 'FERRY_BACKEND'},
+    {topic => 'FERRY_TOPIC'},
+    {ca => 'FERRY_CA'},
+    {proxy => 'FERRY_PROXY'},
+    {config => 'FERRY_CONFIG'},
+);
+
 1;

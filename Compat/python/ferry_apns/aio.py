@@ -1,7 +1,7 @@
-"""A provider of the module `ferry` for asyncio."""
+"""A provider for asyncio."""
 import asyncio
 
-import ferry
+import ferry_apns as ferry
 
 
 class AsyncProvider(object):

@@ -57,3 +57,14 @@ FEEDBACK_TUPLE = 106
 
 PUSH_TYPES = {"alert": 1, "background": 2, "location": 3, "voip": 4, "complication": 5, "fileprovider": 6,
     "mdm": 7, "liveactivity": 8, "pushtotalk": 9, "widgets": 10, "controls": 11}
+
+ENVIRONMENT = [
+    {"production": "FERRY_PRODUCTION", "host": "FERRY_HOST", "port": "FERRY_PORT"},
+    {"p8": "FERRY_P8", "keyId": "FERRY_KEY_ID", "teamId": "FERRY_TEAM_ID", "tokenFile": "FERRY_TOKEN_FILE",
+     "cert": "FERRY_CERT", "key": "FERRY_KEY", "passphrase": "FERRY_PASSPHRASE", "pfx": "FERRY_PFX"},
+    {"backend": "FERRY_BACKEND"},
+    {"topic": "FERRY_TOPIC"},
+    {"ca": "FERRY_CA"},
+    {"proxy": "FERRY_PROXY"},
+    {"config": "FERRY_CONFIG"},
+]
