@@ -2,7 +2,7 @@
 
 const EventEmitter = require("events");
 const util = require("util");
-const ferry = require("../ferry");
+const ferry = require("./ferry");
 const codeOf = require("./code");
 const Device = require("./device");
 const Errors = require("./errors");

@@ -1,7 +1,7 @@
 "use strict";
 
 const fs = require("fs");
-const ferry = require("../ferry");
+const ferry = require("./ferry");
 
 const PEM = /-----BEGIN /;
 

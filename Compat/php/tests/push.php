@@ -5,6 +5,8 @@ use Ferry\Exception as FerryException;
 
 function pushTo($tokens, array $options = array())
 {
+    // Tests of the drop-in set it.
+    putenv('FERRY_CONFIG');
     return Ferry\push($tokens, array('aps' => array('alert' => 'Hé')), $options + array('backend' => 'echo'));
 }
 
@@ -64,6 +66,7 @@ test('Answers have the words, the identifier and the time of APNs', function () 
         array('prefix' => '909e', 'status' => 410, 'timestamp' => 1600000000000),
     ))));
     $options = $simulator->options('http2', array('topic' => 'com.example.ferry', 'priority' => 5, 'pushType' => 'background'));
+    putenv('FERRY_CONFIG');
     $answers = Ferry\push(array(token(1), token(2, 'bad0'), token(3, '909e')), '{"aps":{}}', $options);
     equal(array('accepted', 36), array($answers[0]->outcome, strlen($answers[0]->apnsId)));
     equal(array('BadDeviceToken', 400), array($answers[1]->reason, $answers[1]->status));

@@ -1,0 +1,13 @@
+# frozen_string_literal: true
+
+Gem::Specification.new do |spec|
+  spec.name = 'ferry-apns-grocer'
+  spec.version = '0.1.0'
+  spec.summary = 'grocer 0.7 over libferry'
+  spec.description = 'The names of grocer 0.7 over libferry: programs that were written for it deliver over HTTP/2 as they are.'
+  spec.authors = ['The Ferry authors']
+  spec.license = 'Apache-2.0'
+  spec.required_ruby_version = '>= 2.5'
+  spec.files = ['lib/grocer.rb', 'README.md'] + Dir.glob('{lib/grocer/**/*.rb,LICENSE}', base: __dir__).sort
+  spec.add_dependency 'ferry-apns', spec.version.to_s
+end
