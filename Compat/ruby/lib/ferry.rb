@@ -6,7 +6,13 @@ if (RUBY_VERSION.split('.').map(&:to_i) <=> [2, 5]) < 0
   raise LoadError, "Ferry needs Ruby 2.5 or later, and this is Ruby #{RUBY_VERSION}."
 end
 
-require 'fiddle'
+begin
+  require 'fiddle'
+rescue LoadError
+  # A gem that depends on it could not be installed without a network, where it is a part of Ruby.
+  raise LoadError, 'Ferry needs fiddle, a part of Ruby before 3.5: install it with "gem install fiddle", and with ' \
+                   'Bundler add "gem \'fiddle\'" to the Gemfile.', cause: nil
+end
 require 'json'
 require 'rbconfig'
 require_relative 'ferry/numbers'
