@@ -7,7 +7,7 @@ internal import FerryTerminal
 struct PushCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "push",
-        abstract: "Sends notifications from a file of JSON lines.",
+        abstract: "Sends notifications from a file of JSON lines, or one payload to a file of device tokens.",
         discussion: """
             A line is one JSON object; the payload goes out byte for byte as it stands:
               {"token":"00fc…","payload":{"aps":{"alert":"Hello"}},"ref":"order 7"}
@@ -24,6 +24,8 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
               ferry push lines.jsonl --backend http2 --production --topic com.example.app \\
                 --p8 AuthKey_ABCDE12345.p8 --key-id ABCDE12345 --team-id FGHIJ67890
               ferry push - --to localhost:2195 --ca ca.pem --cert client.pem --json
+              ferry push --tokens tokens.txt --payload payload.json --backend http2 --production \\
+                --topic com.example.app --p8 AuthKey_ABCDE12345.p8 --key-id ABCDE12345 --team-id FGHIJ67890
               ferry push lines.jsonl --config node-apn.json --dry-run
               ferry push lines.jsonl --backend migrate --share 10 --binary-to gateway.example:2195 \\
                 --binary-p12 push.p12 --production --topic com.example.app \\
@@ -36,7 +38,18 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
     }
 
     @Argument(help: "The file of lines; - is standard input.")
-    var file = "-"
+    var file: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Send --payload to the device tokens of a file, one in each line; - is standard input.",
+            valueName: "file"
+        )
+    )
+    var tokens: String?
+
+    @Option(help: ArgumentHelp("The file of the payload for --tokens, a JSON object.", valueName: "file"))
+    var payload: String?
 
     @Option(help: "How to send: the binary protocol, HTTP/2, or both while devices move from the one to the other.")
     var backend = Backend.binary
@@ -128,6 +141,13 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
         case .migrate: try self.validateMigration()
         }
         if self.backend != .migrate { try self.refuse(self.migration.given, of: .migrate) }
+        switch (self.tokens, self.payload) {
+        case (nil, nil): break
+        case (nil, _?): throw ValidationError("--payload needs --tokens, the file of the device tokens.")
+        case (_?, nil): throw ValidationError("--tokens needs --payload, the file of the payload.")
+        case (_?, _?):
+            guard self.file == nil else { throw ValidationError("Give a file of lines, or --tokens and --payload.") }
+        }
         if let rate, !(rate >= 0.01 && rate <= 1e9) { throw ValidationError("--rate takes 0.01 to 1000000000.") }
         try self.drainLimit.validate("--drain-limit", isZeroGood: true)
     }
@@ -141,12 +161,14 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
         } catch let error as ValidationError {
             throw CommandFailure.usage(error.message)
         }
+        let payload = try self.payload.map { try PayloadFile.read($0, for: backend) }
         if self.dryRun {
             // Making a provider finds the faults that show before a connection.
             _ = try backend.makeProvider(.discard)
-            return try await self.runDry(backend)
+            return try await self.runDry(backend, payload)
         }
         var run = PushRun(backend: backend, input: try self.input())
+        run.payload = payload
         run.events = self.events
         run.proof = self.binary.proof
         run.drainLimit = self.drainLimit.duration
@@ -170,12 +192,13 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
         if status != .success { throw status }
     }
 
-    private func runDry(_ backend: PushBackend) async throws {
+    private func runDry(_ backend: PushBackend, _ payload: [UInt8]?) async throws {
         // Without a file the user wants to check only the configuration, so the run must not wait for the terminal.
-        if self.file == "-", Console.isInputTerminal { return Console.error(DryRun.nothingSent) }
+        if self.inputPath == "-", Console.isInputTerminal { return Console.error(DryRun.nothingSent) }
         let lines = LineInspector(
             try self.input(),
             topic: backend.topic,
+            payload: payload,
             check: backend.check,
             isStrict: self.strict,
             say: { Console.error($0) }
@@ -186,9 +209,11 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
         if run.status != .success { throw run.status }
     }
 
+    private var inputPath: String { self.tokens ?? self.file ?? "-" }
+
     private func input() throws -> LineReader {
         do {
-            return try LineReader(path: self.file)
+            return try LineReader(path: self.inputPath)
         } catch {
             throw CommandFailure.usage("The input cannot be read: \(error)")
         }

@@ -19,6 +19,8 @@ struct LineFeeder {
     let rate: Double?
     /// The topic of lines without one. Nil if the provider supplies it.
     let topic: String?
+    /// The payload of lines that are device tokens. Nil: a line is an object.
+    var payload: [UInt8]?
     let check: LineCheck
     /// Receives messages for people.
     let say: @Sendable (String) -> Void
@@ -46,6 +48,7 @@ struct LineFeeder {
         var lines = LineInspector(
             self.reader,
             topic: self.topic,
+            payload: self.payload,
             check: self.check,
             isStrict: self.isStrict,
             say: self.say

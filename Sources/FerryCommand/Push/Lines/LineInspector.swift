@@ -13,6 +13,8 @@ struct LineInspector {
     /// Receives messages for people.
     let say: @Sendable (String) -> Void
     private let parser: LineParser
+    /// Whether a line is a device token.
+    private let hasTokens: Bool
     /// The number of lines so far, including bad and blank ones.
     private(set) var count: UInt64 = 0
     private(set) var goodCount = 0
@@ -25,10 +27,13 @@ struct LineInspector {
     private var sawMissingTopic = false
     private var sawEmptyPayload = false
 
-    /// - Parameter topic: the topic of lines without one. Nil if the provider supplies it.
+    /// - Parameters:
+    ///   - topic: the topic of lines without one. Nil if the provider supplies it.
+    ///   - payload: the payload of lines that are device tokens. Nil: a line is an object.
     init(
         _ reader: LineReader,
         topic: String?,
+        payload: [UInt8]?,
         check: LineCheck,
         isStrict: Bool,
         say: @escaping @Sendable (String) -> Void
@@ -37,7 +42,8 @@ struct LineInspector {
         self.check = check
         self.isStrict = isStrict
         self.say = say
-        self.parser = LineParser(topic: topic)
+        self.parser = LineParser(topic: topic, payload: payload)
+        self.hasTokens = payload != nil
     }
 
     /// Returns the next good line in memory, with its index. Nil if memory holds no more lines: then call ``fill()``,
@@ -64,7 +70,7 @@ struct LineInspector {
             do throws(LineFaults) {
                 line = try self.parser.parse(bytes)
             } catch {
-                if self.goodCount == 0, self.badCount == 0, let form = OtherForm(bytes) {
+                if self.goodCount == 0, self.badCount == 0, let form = OtherForm(bytes, isToken: self.hasTokens) {
                     // A later line may look like a good one, because the last object of an array has no comma after it.
                     self.endedBadly = true
                     throw LineFaults(messages: [form.sentence])

@@ -56,6 +56,8 @@ final class LineParser {
 
     /// The topic of lines without one.
     private let topic: UnsafeMutableBufferPointer<UInt8>
+    /// The payload of lines that are device tokens. Nil: a line is an object.
+    private let payload: UnsafeMutableBufferPointer<UInt8>?
     private let token = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: DeviceToken.maximumLength)
     /// Strings of the line with resolved escapes. Freed before the next line.
     private var resolved: [UnsafeMutableBufferPointer<UInt8>] = []
@@ -66,14 +68,23 @@ final class LineParser {
     /// A longer name is not quoted, because it may be a misplaced device token.
     private static let nameLimit = 32
 
-    init(topic: String? = nil) {
+    /// - Parameters:
+    ///   - topic: the topic of lines without one.
+    ///   - payload: the payload of lines that are device tokens. Nil: a line is an object.
+    init(topic: String? = nil, payload: [UInt8]? = nil) {
         let bytes = Array((topic ?? "").utf8)
         self.topic = .allocate(capacity: bytes.count)
         _ = self.topic.initialize(from: bytes)
+        self.payload = payload.map { payload in
+            let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: payload.count)
+            _ = copy.initialize(from: payload)
+            return copy
+        }
     }
 
     deinit {
         self.topic.deallocate()
+        self.payload?.deallocate()
         self.token.deallocate()
         self.forget()
     }
@@ -89,6 +100,12 @@ final class LineParser {
             collapseID: Bytes(start: nil, count: 0)
         )
         var faults = LineFaults()
+        if let payload {
+            result.payload = Bytes(payload)
+            self.readToken(line, into: &result, &faults)
+            guard faults.messages.isEmpty else { throw faults }
+            return result
+        }
         var seen: UInt16 = 0
         do throws(JSONFault) {
             var members = JSONMembers(line)

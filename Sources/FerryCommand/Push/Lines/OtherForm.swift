@@ -1,18 +1,24 @@
 internal import FerryCore
 
 /// An input that does not have one notification in each line, as its first line shows: an array, an object over several
-/// lines, objects with commas between them, or UTF-16.
+/// lines, objects with commas between them, or UTF-16; or objects where device tokens should stand.
 enum OtherForm {
     case array
     case unfinishedObject
     case commas
     case utf16
+    case objects
 
     /// Returns nil if the line shows no such form.
-    init?(_ line: UnsafeBufferPointer<UInt8>) {
+    ///
+    /// - Parameter isToken: whether a line should be a device token, and not an object.
+    init?(_ line: UnsafeBufferPointer<UInt8>, isToken: Bool) {
         let first = line.first { $0 > 0x20 }
         if Self.isUTF16(line) {
             self = .utf16
+        } else if isToken {
+            guard first == UInt8(ascii: "{") else { return nil }
+            self = .objects
         } else if first == UInt8(ascii: "[") {
             self = .array
         } else if first == UInt8(ascii: "{"), JSONScanner.faultInObject(line)?.reason == .endsEarly {
@@ -28,12 +34,14 @@ enum OtherForm {
     var sentence: String {
         let (fault, command) =
             switch self {
+            case .objects: ("each line is one device token", "jq -r .token FILE")
             case .array: (Self.rule, "jq -c '.[]' FILE")
             case .unfinishedObject: (Self.rule, "jq -c . FILE")
             case .commas: ("\(Self.rule), without a comma after it", "sed 's/,[[:space:]]*$//' FILE")
             case .utf16: ("the text is UTF-16, and lines are read as UTF-8", "iconv -f UTF-16 -t UTF-8 FILE")
             }
-        return "\(fault); \(command) writes such lines, and ferry push - reads them"
+        return
+            "\(fault); \(command) writes such lines, and \(self == .objects ? "--tokens" : "ferry push") - reads them"
     }
 
     private static let rule = "each notification is one object on one line"

@@ -10,6 +10,8 @@ struct PushRun {
 
     var backend: PushBackend
     var input: LineReader
+    /// The payload of lines that are device tokens. Nil: a line is an object.
+    var payload: [UInt8]?
     /// The path of the events file.
     var events: String?
     var proof = Proof.automatic
@@ -174,6 +176,7 @@ struct PushRun {
             isStrict: self.isStrict,
             rate: self.rate,
             topic: self.backend.topic,
+            payload: self.payload,
             check: self.backend.check,
             say: self.say,
             position: position
