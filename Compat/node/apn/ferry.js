@@ -7,6 +7,6 @@ module.exports = (() => {
     return require("ferry-apns");
   } catch (error) {
     if (error.code !== "MODULE_NOT_FOUND" || !String(error.message).includes("ferry-apns")) throw error;
-    return require("../ferry");
+    return require("../ferry-apns");
   }
 })();

@@ -5,7 +5,7 @@
 //   FERRY_CONFIG=ferry.json TOKENS=tokens.txt node examples/ferry.js
 
 const fs = require("fs");
-const { Provider } = require("ferry");
+const { Provider } = require("ferry-apns");
 
 async function main() {
   const tokens = fs.readFileSync(process.env.TOKENS, "utf8").split("\n").filter(Boolean);

@@ -4,7 +4,7 @@
 
 const assert = require("assert");
 const fs = require("fs");
-const ferry = require("../ferry");
+const ferry = require("../ferry-apns");
 const { file, run, simulate, test, tls } = require("./harness");
 
 const echo = (options) => new ferry.Provider(Object.assign({ backend: "echo" }, options));
@@ -192,7 +192,7 @@ test("events come as objects", async () => {
 
 test("a listener keeps the process until everything was read", async () => {
   const result = await run(`
-    const { Provider } = require("ferry");
+    const { Provider } = require("ferry-apns");
     const provider = new Provider({ backend: "echo" });
     let count = 0;
     provider.onReady(() => { count += provider.read(7).length; });
@@ -220,7 +220,7 @@ test("a listener that takes nothing does not take the loop for itself", async ()
 test("providers that nobody has any more give their descriptors back", async () => {
   const result = await run(`
     const fs = require("fs");
-    const { Provider } = require("ferry");
+    const { Provider } = require("ferry-apns");
     const count = () => fs.readdirSync("/proc/self/fd").length;
     (function open() { for (let i = 0; i < 50; i++) new Provider({ backend: "echo" }).onReady(() => {}); })();
     const many = count();
@@ -273,7 +273,7 @@ test("nothing of the library is bound to Node's OpenSSL and nghttp2", async () =
   const simulator = await simulate();
   const log = file();
   const result = await run(`
-    const { Provider } = require("ferry");
+    const { Provider } = require("ferry-apns");
     const provider = new Provider(JSON.parse(process.env.OPTIONS));
     provider.submit([{ tag: 1, token: "00ff", payload: "{}" }]);
     provider.drain(5).then(() => console.log(provider.read()[0].outcome));`, {
@@ -288,12 +288,12 @@ test("nothing of the library is bound to Node's OpenSSL and nghttp2", async () =
 });
 
 test("a missing library, an old one and a missing addon are one sentence each", async () => {
-  const missing = await run('require("ferry")', { FERRY_LIBRARY: "/nowhere/libferry.so.0" });
+  const missing = await run('require("ferry-apns")', { FERRY_LIBRARY: "/nowhere/libferry.so.0" });
   assert(missing.errors.includes("Install it, or set FERRY_LIBRARY to its libferry.so.0."), missing.errors);
-  const old = await run('require("ferry")', { FERRY_LIBRARY: "libm.so.6" });
+  const old = await run('require("ferry-apns")', { FERRY_LIBRARY: "libm.so.6" });
   assert(old.errors.includes("libm.so.6 has no ferry_version: it is of an older version"), old.errors);
-  const code = fs.readFileSync(require.resolve("../ferry"), "utf8")
-    .replace("./numbers", require.resolve("../ferry/numbers"));
+  const code = fs.readFileSync(require.resolve("../ferry-apns"), "utf8")
+    .replace("./numbers", require.resolve("../ferry-apns/numbers"));
   const unbuilt = await run(code);
   assert(unbuilt.errors.includes("The addon of ferry is not built"), unbuilt.errors);
 });
@@ -301,7 +301,7 @@ test("a missing library, an old one and a missing addon are one sentence each", 
 test("an environment that changed does not matter to the library", async () => {
   const result = await run(`
     for (let i = 0; i < 500; i++) process.env["CHANGED_" + i] = "x".repeat(100);
-    const { Provider } = require("ferry");
+    const { Provider } = require("ferry-apns");
     for (let i = 0; i < 500; i++) delete process.env["CHANGED_" + i];
     for (let i = 0; i < 900; i++) process.env["OTHER_" + i] = "x".repeat(100);
     const provider = new Provider({ backend: "echo" });

@@ -3,7 +3,7 @@
 // push(): from tokens to answers in one call.
 
 const assert = require("assert");
-const ferry = require("../ferry");
+const ferry = require("../ferry-apns");
 const { run, simulate, test, tls } = require("./harness");
 
 const BODY = { aps: { alert: "Hé" } };
@@ -61,7 +61,7 @@ test("answers have the words, the identifier and the time of APNs", async () => 
 
 test("what is not given comes from the environment, and credentials never mix", async () => {
   const simulator = await simulate();
-  const code = `const ferry = require("ferry");
+  const code = `const ferry = require("ferry-apns");
     (async () => {
       console.log(String(await ferry.push("${token(1)}", { aps: {} })));
       console.log(String(await ferry.push("${token(2)}", { aps: {} }, { cert: ${JSON.stringify(simulator.cert)} })));
