@@ -3,6 +3,7 @@
 // push(): from tokens to answers in one call.
 
 const assert = require("assert");
+const fs = require("fs");
 const ferry = require("../ferry-apns");
 const { run, simulate, test, tls } = require("./harness");
 
@@ -71,4 +72,12 @@ test("what is not given comes from the environment, and credentials never mix", 
     FERRY_TEAM_ID: "FERRYTEAM1" });
   assert.deepStrictEqual([result.code, result.output, result.errors], [0, "accepted (confirmed)\n".repeat(2), ""]);
   await simulator.stop();
+});
+
+test("the first lines of the page run", async () => {
+  const page = fs.readFileSync(`${__dirname}/../README.md`, "utf8");
+  const [, code] = /## Send[^]*?```js\n([^]*?)```/.exec(page);
+  assert.strictEqual(code.trim().split("\n").length, 3);
+  const result = await run(code, { FERRY_BACKEND: "echo" });
+  assert.deepStrictEqual([result.code, result.output, result.errors], [0, "accepted (confirmed)\n", ""]);
 });

@@ -8,6 +8,11 @@ use Carp qw(croak);
 use Config;
 use Exporter qw(import);
 use Ferry::Numbers;
+
+BEGIN {
+    die "Ferry needs FFI::Platypus, which is compiled code: on Debian and Ubuntu, apt-get install libffi-platypus-perl\n"
+        unless eval { require FFI::Platypus };
+}
 use FFI::Platypus 1.00;
 use FFI::Platypus::DL qw(dlopen dlerror RTLD_PLATYPUS_DEFAULT);
 use JSON::PP ();

@@ -62,4 +62,13 @@ is_deeply [$late->outcome, $late->reason], ['undelivered', 'noConnection'], 'no 
     is scalar(Ferry->push('03' x 32, $body, cert => $options{cert})), 'accepted (confirmed)', 'and credentials never mix';
 }
 
+SKIP: {
+    # A package has the page in another folder than its tests.
+    open my $file, '<', "$FindBin::Bin/../README.md" or skip 'there is no page', 1;
+    my ($code) = join('', <$file>) =~ /## Send.*?```perl\n(.*?)```/s;
+    local $ENV{FERRY_BACKEND} = 'echo';
+    open my $output, '-|', $^X, (map { "-I$_" } @INC), '-e', $code or die "$^X: $!\n";
+    is_deeply [<$output>], ["accepted (confirmed)\n"], 'the first lines of the page run';
+}
+
 done_testing;

@@ -87,3 +87,11 @@ test('What is not given comes from the environment, and credentials never mix', 
     $program = Program::php(sprintf($code, token(10), token(11), $options['cert']), $environment);
     equal("accepted (confirmed)\naccepted (confirmed)", $program->output());
 });
+
+test('The first lines of the page run', function () {
+    preg_match('/## Send.*?```php\n(.*?)```/s', file_get_contents(__DIR__ . '/../README.md'), $found);
+    equal(3, substr_count($found[1], "\n"));
+    $code = str_replace("'vendor/autoload.php'", "'" . __DIR__ . "/../Ferry.php'", $found[1]);
+    $program = new Program(array(PHP_BINARY, newFile($code, '.php')), array('FERRY_BACKEND' => 'echo'));
+    equal("accepted (confirmed)\n", $program->output());
+});

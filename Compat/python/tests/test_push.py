@@ -101,6 +101,15 @@ class Server(unittest.TestCase):
         self.assertTrue(str(answer).startswith("undelivered"), answer)
 
 
+class Page(unittest.TestCase):
+    def test_the_first_lines_of_the_page_run(self):
+        with open(os.path.join(os.path.dirname(os.path.abspath(ferry.__file__)), "..", "README.md"), "rb") as file:
+            page = file.read().decode("utf-8")
+        code = page.split("## Send", 1)[1].split("```python\n", 1)[1].split("```", 1)[0]
+        self.assertEqual(len(code.splitlines()), 3)
+        self.assertEqual(run(code, FERRY_BACKEND="echo"), (0, ["accepted (confirmed)"], ""))
+
+
 class Name(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()

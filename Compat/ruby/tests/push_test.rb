@@ -59,6 +59,13 @@ class PushTest < FerryTest
     end
   end
 
+  def test_the_first_lines_of_the_page_run
+    code = File.read(File.join(ROOT, 'README.md'), encoding: 'UTF-8')[/## Send.*?```ruby\n(.*?)```/m, 1]
+    assert_equal 3, code.lines.size
+    output, errors, = run_ruby(code, { 'FERRY_BACKEND' => 'echo' })
+    assert_equal ["accepted (confirmed)\n", ''], [output, errors]
+  end
+
   def test_what_is_not_given_comes_from_the_environment_and_credentials_never_mix
     options = Simulator.shared.options('http2')
     environment = { 'FERRY_HOST' => 'localhost', 'FERRY_PORT' => options[:port].to_s, 'FERRY_CA' => options[:ca],
