@@ -14,6 +14,7 @@ use Time::HiRes qw(time);
 plan skip_all => 'AnyEvent is not installed' unless eval { require AnyEvent };
 require AnyEvent::APNS;
 
+plan skip_all => 'there is no command ferry' unless Simulator->is_there;
 my $simulator = Simulator->new(http2 => { %{ $Simulator::SCRIPT{http2} }, answerDelaySeconds => 0.05 });
 $ENV{FERRY_CONFIG} = $simulator->config('http2');
 my @warnings;

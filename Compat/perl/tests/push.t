@@ -43,23 +43,28 @@ for (
     like $@, $pattern, 'with a sentence';
 }
 
-my $simulator = Simulator->new;
-my %options = ($simulator->options('http2', topic => 'com.example.ferry', cert => $simulator->both));
-delete $options{backend};
-my ($accepted, $bad, $gone) = Ferry->push(['00' x 32, 'bad0' x 16, '909e' x 16], $body, %options, priority => 5,
-    push_type => 'background', collapse_id => 'c', expiration => 0);
-is_deeply [$accepted->outcome, length $accepted->apns_id], ['accepted', 36], 'an answer has the identifier of APNs';
-is_deeply [$bad->reason, $bad->status], ['BadDeviceToken', 400], 'its words';
-is_deeply [$gone->reason, $gone->timestamp], ['Unregistered', 1_700_000_000_000], 'and its time';
-my $late = Ferry->push('01' x 32, $body, %options, port => 1, deadline => 1);
-is_deeply [$late->outcome, $late->reason], ['undelivered', 'noConnection'], 'no server is an answer in time';
+SKIP: {
+    # Where only the package is, the command is not.
+    skip 'there is no command ferry', 6 unless Simulator->is_there;
+    my $simulator = Simulator->new;
+    my %options = ($simulator->options('http2', topic => 'com.example.ferry', cert => $simulator->both));
+    delete $options{backend};
+    my ($accepted, $bad, $gone) = Ferry->push(['00' x 32, 'bad0' x 16, '909e' x 16], $body, %options, priority => 5,
+        push_type => 'background', collapse_id => 'c', expiration => 0);
+    is_deeply [$accepted->outcome, length $accepted->apns_id], ['accepted', 36], 'an answer has the identifier of APNs';
+    is_deeply [$bad->reason, $bad->status], ['BadDeviceToken', 400], 'its words';
+    is_deeply [$gone->reason, $gone->timestamp], ['Unregistered', 1_700_000_000_000], 'and its time';
+    my $late = Ferry->push('01' x 32, $body, %options, port => 1, deadline => 1);
+    is_deeply [$late->outcome, $late->reason], ['undelivered', 'noConnection'], 'no server is an answer in time';
 
-{
-    local @ENV{qw(FERRY_HOST FERRY_PORT FERRY_CA FERRY_TOPIC FERRY_P8 FERRY_KEY_ID FERRY_TEAM_ID)} = (
-        'localhost', @options{qw(port ca)}, 'com.example.ferry', "$simulator->{tls}/token-key.p8", 'FERRYKEY01', 'FERRYTEAM1',
-    );
-    is scalar(Ferry->push('02' x 32, $body)), 'accepted (confirmed)', 'what is not given comes from the environment';
-    is scalar(Ferry->push('03' x 32, $body, cert => $options{cert})), 'accepted (confirmed)', 'and credentials never mix';
+    {
+        local @ENV{qw(FERRY_HOST FERRY_PORT FERRY_CA FERRY_TOPIC FERRY_P8 FERRY_KEY_ID FERRY_TEAM_ID)} = (
+            'localhost', @options{qw(port ca)}, 'com.example.ferry', "$simulator->{tls}/token-key.p8", 'FERRYKEY01',
+            'FERRYTEAM1',
+        );
+        is scalar(Ferry->push('02' x 32, $body)), 'accepted (confirmed)', 'what is not given comes from the environment';
+        is scalar(Ferry->push('03' x 32, $body, cert => $options{cert})), 'accepted (confirmed)', 'and credentials never mix';
+    }
 }
 
 SKIP: {

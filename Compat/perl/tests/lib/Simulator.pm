@@ -25,6 +25,12 @@ our %SCRIPT = (
     ] },
 );
 
+# Whether there is a command to start.
+sub is_there {
+    my $command = $ENV{FERRY_COMMAND} // 'ferry';
+    return scalar grep { -x } $command =~ m{/} ? $command : map { "$_/$command" } split /:/, $ENV{PATH};
+}
+
 # `script` has keys of the script beside or in place of those above.
 sub new {
     my ($class, %script) = @_;
