@@ -408,6 +408,8 @@ module Ferry
     end
   end
 
+  @is_ending = false
+
   # Whether the process ends: hooks of at_exit run before Ruby finalizes all objects.
   def self.ending?
     @is_ending

@@ -19,6 +19,8 @@ module Ferry
 
     @senders = {}
     @lock = Mutex.new
+    # Ruby before 3.0 warns of a variable that was never set.
+    @has_hook = @is_cut_short = @watcher = nil
 
     class << self
       # Returns the sender for these options and this certificate: PEM text, or nil.
