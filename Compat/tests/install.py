@@ -13,8 +13,8 @@ COMPAT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COMMANDS = {
     "python": [[sys.executable, "-c", "import setuptools; setuptools.setup()", "-q", "egg_info", "build"],
                [sys.executable, "-m", "compileall", "-q", "."]],
-    "perl": [["perl", "Makefile.PL"], ["make"]],
-    "ruby": [["gem", "build", "ferry-apns.gemspec"]],
+    "perl": [["perl", "Makefile.PL"], ["make"], ["perl", "DropIns.PL"], ["make"]],
+    "ruby": [["gem", "build", name + ".gemspec"] for name in ("ferry-apns", "ferry-apns-houston", "ferry-apns-grocer")],
     "node": [["./build"]],
 }
 NEEDED = {"python": [sys.executable, "-c", "import setuptools"], "perl": ["make", "--version"],
