@@ -69,9 +69,11 @@ class PushTest < FerryTest
   def test_what_is_not_given_comes_from_the_environment_and_credentials_never_mix
     options = Simulator.shared.options('http2')
     environment = { 'FERRY_HOST' => 'localhost', 'FERRY_PORT' => options[:port].to_s, 'FERRY_CA' => options[:ca],
-                    'FERRY_TOPIC' => 'com.example.ferry', 'FERRY_P8' => File.join(File.dirname(options[:ca]), 'token-key.p8'),
+                    'FERRY_TOPIC' => 'com.example.ferry',
+                    'FERRY_P8' => File.join(File.dirname(options[:ca]), 'token-key.p8'),
                     'FERRY_KEY_ID' => 'FERRYKEY01', 'FERRY_TEAM_ID' => 'FERRYTEAM1' }
-    program = "require 'ferry'; puts Ferry.push(ARGV[0], { aps: {} }), Ferry.push(ARGV[1], { aps: {} }, cert: ARGV[2], key: ARGV[3])"
+    program = "require 'ferry'; puts Ferry.push(ARGV[0], { aps: {} }), " \
+              'Ferry.push(ARGV[1], { aps: {} }, cert: ARGV[2], key: ARGV[3])'
     output, errors, = run_ruby(program, environment, *tokens(2), options[:cert], options[:key])
     assert_equal ["accepted (confirmed)\n" * 2, ''], [output, errors]
   end
