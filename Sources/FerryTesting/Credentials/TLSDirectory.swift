@@ -60,7 +60,7 @@ package enum TLSDirectory {
     }
 
     private static func make(_ directory: String) throws {
-        let authority = try ThrowAwayCA(key: .rsa2048)
+        let authority = try ThrowAwayCA(key: .rsa2048, isStrict: true)
         let credentials = try TestCredentials(authority: authority, topic: "com.example.ferry", key: .rsa2048)
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         func write(_ bytes: [UInt8], to file: File, isSecret: Bool = false) throws {

@@ -24,7 +24,7 @@ public struct TestCredentials: Sendable {
     /// - Parameter topic: the bundle ID that the client's certificate names.
     /// - Throws: `TLSError` when OpenSSL has no entropy or memory.
     public init(topic: String = "com.example.ferry") throws(TLSError) {
-        try self.init(authority: ThrowAwayCA(), topic: topic, key: .p256)
+        try self.init(authority: ThrowAwayCA(isStrict: true), topic: topic, key: .p256)
     }
 
     /// Reads the credentials of a directory, for programs that read credentials from files. Creates directory and files if

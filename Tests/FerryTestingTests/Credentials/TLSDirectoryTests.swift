@@ -43,6 +43,19 @@ struct TLSDirectoryTests {
         }
     }
 
+    @Test func `the certificates of a directory name the key of their authority, which strict clients demand`() throws {
+        try withTemporaryDirectory { directory in
+            _ = try TLSDirectory.open(directory)
+            for file in [TLSDirectory.File.server, .client] {
+                let lines = try String(contentsOfFile: file.path(in: directory), encoding: .utf8).split(separator: "\n")
+                let text = lines.dropFirst().prefix { !$0.hasPrefix("-----END") }.joined()
+                let certificate = try #require(Data(base64Encoded: text))
+                let authorityKeyIdentifier = Data([0x06, 0x03, 0x55, 0x1D, 0x23])  // the object identifier 2.5.29.35
+                #expect(certificate.range(of: authorityKeyIdentifier) != nil)
+            }
+        }
+    }
+
     @Test func `only the owner can read the keys of a directory`() throws {
         try withTemporaryDirectory { directory in
             _ = try TLSDirectory.open(directory)
