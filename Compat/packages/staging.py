@@ -13,10 +13,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 # Where the modules of the languages stand, as paths below Compat. 'README.md' and 'examples' are documentation.
 MODULES = {
     "php": ["Ferry.php", "Ferry", "ApnsPHP"],
-    "python": ["*.py"],
+    "python": ["*.py", "ferry_apns"],
     "ruby": ["lib", "bin"],
     "perl": ["lib"],
-    "node": ["ferry", "apn"],
+    "node": ["ferry-apns", "apn"],
 }
 
 
