@@ -6,6 +6,8 @@
 #
 # A newer version goes over an older one. Programs that run keep the files that they have opened.
 set -eu
+# The order of the lists that are compared.
+export LC_ALL=C
 
 usage() {
     sed -n '4,5s/^# *//p' "$0" >&2
