@@ -34,7 +34,7 @@ import Testing
             #expect(output.messages.contains("\(tokens):5: a device token has only hex digits"), "\(output.messages)")
             #expect(output.messages.contains("\(tokens):6: the device token has an odd number"), "\(output.messages)")
             let requests = harness.recorder.requests
-            #expect(Set(requests.map(\.payload)) == [Array(#"{"aps": {"alert": "Hell\u{f6}"}}"#.utf8)])
+            #expect(Set(requests.map(\.payload)) == [Array(#"{"aps": {"alert": "Hell\#u{f6}"}}"#.utf8)])
             #expect(Set(requests.map(\.token)) == (try APNsHarness.tokens(1...3)))
         }
     }
