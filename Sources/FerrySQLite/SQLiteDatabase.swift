@@ -112,8 +112,11 @@ package final class SQLiteDatabase {
     /// Whether the log has bytes that are not in the file: of this connection, of a process that was killed, or of one that
     /// has the file without a lock.
     package var hasLog: Bool {
+        // SQLite writes the log beside the file to which a link leads.
+        let real = realpath(self.path, nil)
+        defer { free(real) }
         var status = stat()
-        return stat("\(self.path)-wal", &status) == 0 && status.st_size > 0
+        return stat("\(real.map { String(cString: $0) } ?? self.path)-wal", &status) == 0 && status.st_size > 0
     }
 
     deinit { sqlite3_close_v2(self.handle) }

@@ -63,6 +63,10 @@ final class SQLiteStoreCore: @unchecked Sendable {
         let mark = try self.take()
         let database = try self.lock()
         do throws(StoreError) {
+            // Another start may have left its mark in between, and waits for the lock now. This one tries again.
+            guard !mark.isTaken else {
+                throw StoreError("Another process opens the store \(self.path) at the same time.", isInUse: true)
+            }
             let (file, opening) = try self.begin(database, mark)
             self.file = file
             return opening
@@ -394,6 +398,9 @@ final class SQLiteStoreCore: @unchecked Sendable {
     func claimCopy(_ files: CopyFiles) throws(StoreError) -> CopyClaim {
         guard let database = self.file?.database ?? self.source else { throw Self.isClosed }
         assert(self.copying == nil, "the desk lets one copy be made at a time")
+        if let file, self.isTaken(file) {
+            throw StoreError("Another gateway has taken the store \(self.path). Copy it with that gateway.")
+        }
         var epoch: UInt64 = 0
         do {
             try database.prepare("SELECT epoch FROM store").run { row in epoch = UInt64(bitPattern: row.integer(0)) }

@@ -244,6 +244,28 @@ import Foundation
         }
     }
 
+    @Test func `of two starts at the same time, the one whose mark was replaced tries again`() async throws {
+        try await self.withShelf(.sqlite) { shelf in
+            let first = shelf.store()
+            _ = try await first.open()
+            await first.close()
+            // The log has something, so that the start waits.
+            let other = try SQLiteDatabase(path: shelf.path, durability: .process)
+            try other.execute("UPDATE store SET last = 1")
+            try shelf.loseLock()
+            var isMarked = false
+            let core = SQLiteStoreCore(
+                path: shelf.path,
+                durability: .process,
+                waitForCommit: { isMarked = (try? HighWaterMark(path: "\(shelf.path)-mark").take()) != nil },
+                warn: { Issue.record("\($0)") }
+            )
+            let error = #expect(throws: StoreError.self) { try core.open() }
+            #expect(isMarked && error?.isInUse == true)
+            other.keepLogAtClose()
+        }
+    }
+
     @Test(arguments: Kind.allCases) func `only the newest owner has claims`(_ kind: Kind) async throws {
         try await self.withShelf(kind) { shelf in
             let store = shelf.store()
