@@ -5,6 +5,7 @@ package import NIOCore
 extension Dispatch {
     /// When to call ``timePassed(now:)``; nil if only an input can change the state.
     package var nextDeadline: NIODeadline? {
+        guard !self.isAbandoned else { return nil }
         var next = self.delayed.min?.at ?? .distantFuture
         if let tryAt = self.routes.tryAt { next = min(next, tryAt) }
         for outgoing in self.outgoing {
@@ -17,6 +18,8 @@ extension Dispatch {
 
     /// Sends the notifications that are due. Returns those that have expired, and those that are given up.
     mutating func timePassed(now: Moment) -> [(JobID, ReplayScope, Settled)] {
+        // What is kept belongs to the next process, which may be at work already.
+        guard !self.isAbandoned else { return [] }
         var expired: [(JobID, ReplayScope, Settled)] = []
         while let due = self.delayed.min, due.at <= now.monotonic {
             self.delayed.removeMin()

@@ -211,6 +211,7 @@ package struct Journal {
         if job.doubts > 0 { self.buffer.write(doubted: id) }
         self.segments.moved(job.segment)
         job.segment = self.number
+        job.isCarried = true
         self.entry?.carried.append(id)
         self.entry?.count += 1
         self.entry?.live += 1

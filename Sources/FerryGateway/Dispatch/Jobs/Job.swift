@@ -72,6 +72,8 @@ struct Job: Sendable {
     var lastReason: Reason?
     /// The segment of the journal with the job; 0 for none.
     var segment: UInt64 = 0
+    /// Whether an earlier segment has the job, too, and goes only after this one is durable.
+    var isCarried = false
     /// When the notification was read, in UNIX seconds.
     let readAtSeconds: UInt32
     /// Whether the client counts the notification as accepted, because it took too long.
