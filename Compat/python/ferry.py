@@ -2,7 +2,11 @@
 import os
 import sys
 
-_here = os.path.dirname(os.path.abspath(__file__))
+
+def _is_own(folder):
+    """Whether the module `ferry` of a folder is this one. It may be installed in several."""
+    return os.path.isdir(os.path.join(folder, "ferry_apns")) \
+        and not os.path.isfile(os.path.join(folder, "ferry", "__init__.py"))
 
 
 def _other(name, paths):
@@ -26,7 +30,7 @@ def _other(name, paths):
 
 
 if __name__ == "ferry":
-    _module = _other("ferry", [path for path in sys.path if os.path.realpath(path or ".") != os.path.realpath(_here)])
+    _module = _other("ferry", [path for path in sys.path if not _is_own(path or ".")])
     if _module is None:
         import ferry_apns as _module
     sys.modules["ferry"] = _module

@@ -143,6 +143,13 @@ class Name(unittest.TestCase):
             shutil.rmtree(self.folder)
             os.mkdir(self.folder)
 
+    def test_a_second_copy_of_the_package_is_no_other_module(self):
+        copy = os.path.join(self.folder, "copy")
+        shutil.copytree(os.path.join(self.modules, "..", "ferry_apns"), os.path.join(copy, "ferry_apns"))
+        shutil.copy(os.path.join(self.modules, "..", "ferry.py"), copy)
+        code = "import sys\nsys.path.append(%r)\nimport ferry, ferry_apns\nprint(ferry is ferry_apns)\n" % copy
+        self.assertEqual(run(code)[1:], (["True"], ""))
+
     def test_a_folder_that_happens_to_have_the_name_is_no_other_module(self):
         os.mkdir(os.path.join(self.folder, "ferry"))
         code = "import sys\nsys.path.append(%r)\nimport ferry\nprint(ferry.__name__)\n" % self.folder
