@@ -1,6 +1,6 @@
 """One process with two OpenSSLs: HTTPS by Python's own, pushes by libferry's.
 
-    both.py '{"first": "https" or "push", "url": …, "ca": …, "options": …, "tokens": …, "last": …}'
+    both.py '{"first": "https" or "push", "url": URL, "ca": FILE, "options": OPTIONS, "tokens": LIST, "last": LIST}'
 
 Both in the given order, twice; HTTPS in a forked child; then exit with status 7, with pushes to `last` under way.
 """

@@ -170,17 +170,17 @@ class Language:
         gems = [self.package("ferry-apns-[0-9]*.gem")]
         gems += [self.package("ferry-apns-%s-*.gem" % name) for name in ("houston", "grocer")]
         for gem in gems:
-            run(["gem", "install", "--user-install", "--local", "--no-document", gem])
+            run(["gem", "install", "--local", "--user-install", gem])
 
     def install_php(self):
-        repositories = [{"packagist.org": False}]
-        for name in ("php", "apnsphp"):
-            place = os.path.join(HOME, "ferry-apns-" + name)
-            run(["unzip", "-q", self.package("ferry-apns-%s-*.zip" % name), "-d", place])
-            repositories.append({"type": "path", "url": place})
         with open(os.path.join(self.folder, "composer.json"), "w") as file:
-            json.dump({"repositories": repositories, "require": {"ferry-apns/apnsphp": "*"}}, file)
-        run(["composer", "--no-interaction", "install"], self.folder)
+            file.write("{}")
+        # There is no network.
+        run(["composer", "config", "repositories.packagist.org", "false"], self.folder)
+        for name, package in (("php", "ferry-apns"), ("apnsphp", "apnsphp")):
+            run(["unzip", "-q", "-d", package, self.package("ferry-apns-%s-*.zip" % name)], self.folder)
+            run(["composer", "config", "repositories." + package, "path", "./" + package], self.folder)
+            run(["composer", "--no-interaction", "require", "ferry-apns/" + package], self.folder)
 
     def install_js(self):
         with open(os.path.join(self.folder, "package.json"), "w") as file:
@@ -189,10 +189,10 @@ class Language:
         run(["npm", "install", "--offline", "--no-audit", "--no-fund", *files], self.folder)
 
     def install_pl(self):
-        base = os.path.join(HOME, "perl5")
-        self.variables = {"PERL5LIB": os.path.join(base, "lib", "perl5")}
+        # cpanm installs there for a user who is not root.
+        self.variables = {"PERL5LIB": os.path.join(HOME, "perl5", "lib", "perl5")}
         for pattern in ("Ferry-APNs-[0-9]*.tar.gz", "Ferry-APNs-DropIns-*.tar.gz"):
-            run(["cpanm", "--quiet", "--local-lib", base, self.package(pattern)], **self.variables)
+            run(["cpanm", self.package(pattern)], **self.variables)
 
     # What examines the modules themselves, beside the library of the portable build.
 
@@ -205,7 +205,7 @@ class Language:
             command.append(os.path.basename(self.command[0]) if self.version.startswith("2") else "python3")
         elif self.suffix == "js":
             # There is no compiler to build the addon with.
-            build = os.path.join(folder, "ferry", "build", "Release")
+            build = os.path.join(folder, "ferry-apns", "build", "Release")
             os.makedirs(build)
             shutil.copy(os.path.join(self.folder, "node_modules", "ferry-apns", "build", "Release", "ferry.node"), build)
             command = ["node", "tests/all.js"]
