@@ -31,6 +31,8 @@ class Report < Minitest::AbstractReporter
 end
 
 report = Report.new
+# Minitest 5.20 and later ask for it.
+Minitest.seed ||= 1 if Minitest.respond_to?(:seed)
 begin
   Minitest::Runnable.runnables.each { |suite| suite.run(report, filter: ARGV[0] ? /#{ARGV[0]}/ : /./) }
 ensure

@@ -46,8 +46,8 @@ module Ferry
   #
   # Raises Ferry::Error for options, and ArgumentError for a notification, that cannot be used. Then nothing was sent. A
   # token that cannot be one is an answer.
-  def self.push(tokens, payload, options = {}, **more)
-    answers = Pushing.answers(tokens.is_a?(Array) ? tokens : [tokens], payload, options.merge(more))
+  def self.push(tokens, payload, options = {})
+    answers = Pushing.answers(tokens.is_a?(Array) ? tokens : [tokens], payload, options)
     tokens.is_a?(Array) ? answers : answers.first
   end
 

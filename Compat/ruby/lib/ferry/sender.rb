@@ -151,6 +151,7 @@ module Ferry
       @library, @options, @certificate, @listener = key
       @lines = []
       @used = Ferry.now
+      @pid = nil
     end
 
     # Sends pairs of a notification and its record. Returns when all was written.

@@ -32,7 +32,7 @@ module Grocer
 
     def settled(notification, outcome, raises)
       return true if raises || outcome.accepted? || outcome.status == 410 # 410: it is in the feedback list.
-      return false unless @on_failure
+      return false unless failures_wanted?
       begin
         @on_failure.call(notification, outcome)
       rescue StandardError => e
@@ -43,7 +43,8 @@ module Grocer
     end
 
     def failures_wanted?
-      !@on_failure.nil?
+      # Ruby before 3.0 warns of a variable that was never set.
+      !(@on_failure ||= nil).nil?
     end
   end
 end

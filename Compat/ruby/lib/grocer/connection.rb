@@ -15,6 +15,7 @@ module Grocer
       @port = options.fetch(:port) { raise NoPortError }
       @retries = options.fetch(:retries, 3)
       @wait = options[:wait]
+      @text = nil
     end
 
     # Finds a fault of options and certificate. Ferry connects when it has something to send.

@@ -50,6 +50,7 @@ module Grocer
 
     def initialize(options = {})
       @port = options[:port] || options['port'] || 2195
+      @ssl_socket = nil
     end
 
     def listen

@@ -35,6 +35,7 @@ module Houston
       @uri = URI(uri)
       @certificate = certificate.to_s
       @passphrase = passphrase.to_s unless passphrase.nil?
+      @stream = nil
     end
 
     # False: it is open.
