@@ -125,7 +125,7 @@ def php(packages, folder):
         run(composer + ["validate", "--strict", "--no-check-version"], os.path.join(folder, name), **quiet)
     program = os.path.join(folder, "program")
     os.mkdir(program)
-    repositories = [{"type": "path", "url": "../php"}, {"type": "path", "url": "../apnsphp"}, {"packagist.org": False}]
+    repositories = [{"type": "path", "url": "../php"}, {"type": "path", "url": "../apnsphp"}, {"packagist": False}]
     with open(os.path.join(program, "composer.json"), "w") as file:
         json.dump({"repositories": repositories, "require": {"ferry-apns/apnsphp": "*"}}, file)
     run(composer + ["install"], program, **quiet)

@@ -176,7 +176,7 @@ class Language:
         with open(os.path.join(self.folder, "composer.json"), "w") as file:
             file.write("{}")
         # There is no network.
-        run(["composer", "config", "repositories.packagist.org", "false"], self.folder)
+        run(["composer", "config", "repositories.packagist", "false"], self.folder)
         for name, package in (("php", "ferry-apns"), ("apnsphp", "apnsphp")):
             run(["unzip", "-q", "-d", package, self.package("ferry-apns-%s-*.zip" % name)], self.folder)
             run(["composer", "config", "repositories." + package, "path", "./" + package], self.folder)
