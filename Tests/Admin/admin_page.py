@@ -382,7 +382,7 @@ def refused(trial, browser, checks, upstream):
         sender.rate = 2
         checks.examine(
             "key refused", page, url, "down",
-            r"^Not delivering for com\.example\.shop: apns refuses the topic, its key or all its tokens\. ", moving=True,
+            r"^Not delivering: apns refuses com\.example\.shop: InvalidProviderToken\. ", moving=True,
         )  # fmt: skip
     finally:
         sender.end()
