@@ -22,7 +22,7 @@ def _other(name, paths):
             return None
         return imp.load_module(name, *found)
     spec = PathFinder.find_spec(name, paths)
-    if spec is None or spec.loader is None:  # A folder without a module is none.
+    if spec is None or spec.loader is None:  # A folder without a module has no loader.
         return None
     module = sys.modules[name] = module_from_spec(spec)
     spec.loader.exec_module(module)

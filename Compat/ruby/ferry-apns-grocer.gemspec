@@ -6,7 +6,7 @@ Gem::Specification.new do |spec|
   spec.summary = 'grocer 0.7 over libferry'
   spec.description = 'The names of grocer 0.7 over libferry: programs that were written for it deliver over HTTP/2 as they are.'
   spec.authors = ['The Ferry authors']
-  spec.homepage = ENV['FERRY_HOMEPAGE'] # Who publishes gives it.
+  spec.homepage = ENV['FERRY_HOMEPAGE'] # The publisher sets it.
   spec.license = 'Apache-2.0'
   spec.required_ruby_version = '>= 2.5'
   spec.files = ['lib/grocer.rb', 'README.md'] + Dir.glob('{lib/grocer/**/*.rb,LICENSE}', base: __dir__).sort

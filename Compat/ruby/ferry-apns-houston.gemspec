@@ -6,7 +6,7 @@ Gem::Specification.new do |spec|
   spec.summary = 'houston 2.4 over libferry'
   spec.description = 'The names of houston 2.4 over libferry: programs that were written for it deliver over HTTP/2 as they are.'
   spec.authors = ['The Ferry authors']
-  spec.homepage = ENV['FERRY_HOMEPAGE'] # Who publishes gives it.
+  spec.homepage = ENV['FERRY_HOMEPAGE'] # The publisher sets it.
   spec.license = 'Apache-2.0'
   spec.required_ruby_version = '>= 2.5'
   spec.files = ['lib/houston.rb', 'bin/apn', 'README.md'] + Dir.glob('{lib/houston/**/*.rb,LICENSE}', base: __dir__).sort

@@ -6,7 +6,7 @@ Gem::Specification.new do |spec|
   spec.summary = 'Push notifications to APNs through libferry'
   spec.description = 'Sends to APNs over HTTP/2, and to gateways of the legacy binary protocol, from Ruby 2.5 or later on Linux with glibc.'
   spec.authors = ['The Ferry authors']
-  spec.homepage = ENV['FERRY_HOMEPAGE'] # Who publishes gives it.
+  spec.homepage = ENV['FERRY_HOMEPAGE'] # The publisher sets it.
   spec.license = 'Apache-2.0'
   spec.required_ruby_version = '>= 2.5'
   # With the library the gem is for one kind of machine.

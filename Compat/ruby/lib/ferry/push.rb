@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Ferry
-  # What became of one notification. As a string it is the sentence.
+  # The answer for one notification. As a string it is the sentence.
   class Answer
     # The device token, as it was given.
     attr_reader :token
