@@ -31,20 +31,24 @@ package final class StatusRoutes: Sendable {
 
     /// The sentence if no snapshot is made in time.
     private let silence: String
+    private let patience: Duration
     private let snapshot: SharedValue<Snapshot?>
     private let storeSize: StoreSize?
 
     /// - Parameters:
     ///   - silence: the sentence if no snapshot is made in time.
     ///   - storePath: the path of the store; nil without a store.
+    ///   - patience: how long a reader waits for a snapshot. A test waits longer.
     ///   - make: makes a snapshot, and notes its counts in the history; nil if the server ends.
     package init(
         silence: String,
         storePath: String?,
         lifetime: Duration = StatusRoutes.lifetime,
+        patience: Duration = StatusRoutes.patience,
         _ make: @escaping @Sendable (ServerHistory) async -> Snapshot?
     ) {
         self.silence = silence
+        self.patience = patience
         self.storeSize = storePath.map { StoreSize(of: $0) }
         let history = ServerHistory()
         self.snapshot = SharedValue(lifetime: lifetime) { await make(history) }
@@ -54,7 +58,7 @@ package final class StatusRoutes: Sendable {
     /// asks.
     package func run() async {
         while !Task.isCancelled {
-            _ = await self.snapshot.value(within: Self.patience)
+            _ = await self.snapshot.value(within: self.patience)
             try? await Task.sleep(for: Self.tick)
         }
     }
@@ -67,7 +71,7 @@ package final class StatusRoutes: Sendable {
         guard ["/", "/status", "/metrics", "/health/ready", "/health/delivering"].contains(request.path) else {
             return .notFound
         }
-        guard let found = await self.snapshot.value(within: Self.patience) else {
+        guard let found = await self.snapshot.value(within: self.patience) else {
             return AdminAnswer(status: 503, self.silence)
         }
         guard let snapshot = found else { return AdminAnswer(status: 503, "It ends.") }

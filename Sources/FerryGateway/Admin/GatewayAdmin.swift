@@ -51,7 +51,7 @@ package final class GatewayAdmin: Sendable {
 
     let gateway: Gateway
     private let present: Present
-    /// How long a reader of letters waits.
+    /// How long a reader waits.
     private let patience: Duration
     /// How long one request looks at pages. The next request continues. Without this bound, a slow store or a busy
     /// event loop would take longer than the reader waits, and the reader would get nothing.
@@ -67,7 +67,7 @@ package final class GatewayAdmin: Sendable {
     /// Tests pass shorter times.
     ///
     /// - Parameters:
-    ///   - patience: how long a reader of letters waits for the store and the event loop.
+    ///   - patience: how long a reader waits for the store and the event loop.
     ///   - pageTime: how long one request looks at pages.
     ///   - backupLimit: how long the answer to a copy may take.
     package init(
@@ -85,7 +85,8 @@ package final class GatewayAdmin: Sendable {
         self.present = present
         self.routes = StatusRoutes(
             silence: GatewayAdmin.silenceSentence,
-            storePath: around.process.storePath
+            storePath: around.process.storePath,
+            patience: patience
         ) { history in
             guard let figures = try? await gateway.figures else { return nil }
             return GatewayAdmin.snapshot(figures.gateway, figures.loop, present.value, history)

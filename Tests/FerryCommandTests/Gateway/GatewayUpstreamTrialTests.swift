@@ -93,18 +93,20 @@ import Testing
         try await GatewayHarness.run { harness in
             let (program, _) = try await harness.start(["admin": #"{"socket": "admin"}"#])
             #expect(try await eventually { try program.messages.contains("it cannot be used now") })
-            let output = try await FerryProgram.run(
-                ["gateway", "status", "--socket", harness.directory.path("admin"), "--json"],
-                in: harness.directory
-            )
+            let status = ["gateway", "status", "--socket", harness.directory.path("admin"), "--json"]
+            var output = try await FerryProgram.run(status, in: harness.directory)
+            // An answer may be a snapshot from before the trial.
+            for _ in 0..<20 where output.status != 1 {
+                output = try await FerryProgram.run(status, in: harness.directory)
+            }
             #expect(output.status == 1)
-            let status = try JSONDecoder().decode(GatewayStatus.self, from: Data(output.result.utf8))
-            let upstream = try #require(status.upstreams.first)
+            let shown = try JSONDecoder().decode(GatewayStatus.self, from: Data(output.result.utf8))
+            let upstream = try #require(shown.upstreams.first)
             let error = "The trial of the connection failed: No connection to localhost:1: "
             #expect(upstream.state == .failing)
             #expect(upstream.lastError?.sentence.hasPrefix(error) == true)
-            #expect(status.condition.level == .down)
-            #expect(status.condition.sentence.hasPrefix("Not delivering to apns. \(error)"))
+            #expect(shown.condition.level == .down)
+            #expect(shown.condition.sentence.hasPrefix("Not delivering to apns. \(error)"))
         }
     }
 

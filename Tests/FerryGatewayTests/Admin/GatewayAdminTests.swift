@@ -20,7 +20,7 @@ import Testing
         func get(_ path: String, _ headers: [String: String] = [:]) async throws -> (status: Int, body: String) {
             var request = HTTPClientRequest(.GET, try HTTPURL("http://127.0.0.1:\(self.server.port ?? 0)\(path)"))
             for (name, value) in headers { request.headers.replaceOrAdd(name: name, value: value) }
-            let response = try await self.client.send(request, within: .seconds(20))
+            let response = try await self.client.send(request, within: GatewayHarness.forever)
             return (response.status, String(decoding: response.body, as: UTF8.self))
         }
     }
@@ -29,7 +29,7 @@ import Testing
         token: String? = nil,
         _ rules: [HTTP2Rule] = [],
         store: MemoryStore? = nil,
-        patience: Duration = .seconds(2),
+        patience: Duration = GatewayHarness.forever,
         pageTime: Duration = .seconds(1),
         _ body: (GatewayHarness, Service) async throws -> Void
     ) async throws {
