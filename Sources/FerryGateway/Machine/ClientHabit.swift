@@ -12,8 +12,8 @@ struct ClientHabit {
         case resends = 2
     }
 
-    /// The time in seconds after which an unchanged class is found out again. Without this limit, a client whose
-    /// library was replaced would keep the old class.
+    /// The time in seconds after which an unchanged class is forgotten. Without this limit, a client whose library was
+    /// replaced would keep the old class.
     private static let lifetime = UInt32(SendingHabits.lifetime) * 86_400
 
     let scope: ReplayScope
@@ -41,7 +41,8 @@ struct ClientHabit {
         self.shownAt = shownAt
     }
 
-    /// When its class or a trait was last seen, in UNIX seconds. A damaged row may have any day.
+    /// The later of the class's last change and the last day of a trait, in UNIX seconds. A damaged row may have any
+    /// day.
     var lastSeen: UInt64 { max(UInt64(self.shownAt), UInt64(self.habits.lastDay) * 86_400) }
 
     /// The part of the habit that still counts at this time; nil if no part does.

@@ -1,8 +1,8 @@
-/// The gateway's observations of a client besides its notifications.
+/// The connections and error responses of a client, and the time of its last bytes.
 struct ClientTraffic: Hashable, Sendable {
-    /// The open connections.
+    /// The number of open connections.
     var connections = 0
-    /// The error responses that began an episode.
+    /// The number of error responses that began an episode.
     var episodes = 0
     /// When the client last sent something, in UNIX seconds; nil if not since the start of this process.
     var heardAt: UInt32?

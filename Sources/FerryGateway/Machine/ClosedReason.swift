@@ -8,7 +8,7 @@ enum ClosedReason: Hashable, Sendable {
     case noRoom
     /// Notifications of the client wait at a shut gate.
     case topicRefused
-    /// The client has its share of the room.
+    /// The client has used its share of the room.
     case noClientRoom
     /// A reload has removed the client.
     case removed

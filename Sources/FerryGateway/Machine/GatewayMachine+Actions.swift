@@ -74,7 +74,7 @@ extension GatewayMachine {
 
     private func refuse(_ refusal: NotificationRefusal, of identity: Int, mayHear: Bool) {
         self.dispatch.verdicts.count(identity) { $0.read += 1 }
-        // Any client gets the answer to a probe, because it waits for that.
+        // Any client gets the answer to a probe, because it waits for the answer.
         let isHeard = refusal.fault == .missingToken || mayHear
         self.dispatch.refuse(
             identity,

@@ -3,7 +3,7 @@ internal import FerryBinary
 internal import FerryCore
 internal import FerryMachine
 
-/// The judgement of a notification that was read. The gateway refuses it, swallows it as a copy, or forwards it.
+/// The admission of a notification: the gateway refuses it, swallows it as a copy, or forwards it.
 extension GatewayMachine {
     func admit(
         _ offer: GatewayConnection.Offer,
@@ -99,16 +99,15 @@ extension GatewayMachine {
         }
     }
 
-    /// The `apns-expiration` of a notification. Apple's gateway took a time that has passed, or that old clients sent
-    /// as a negative number, for "once".
+    /// The `apns-expiration` of a notification; 0 for one attempt. A time that has passed, or that an old client sent
+    /// as a negative number, counts as 0, as in Apple's gateway.
     private static func expiration(_ expiration: UInt32?, now: Moment) -> UInt32 {
         guard let expiration, expiration > now.epochSeconds, expiration < 1 << 31 else { return 0 }
         return expiration
     }
 
-    /// Counts the notifications that wait at a shut gate as accepted, because they may wait for long, and no error
-    /// response would tell their rejection. Otherwise the gateway would stop reading a list that begins with bad
-    /// tokens, and never reach a good one.
+    /// Releases the notifications that wait at a shut gate, because they may wait for long. Otherwise the gateway would
+    /// stop reading a list that begins with bad tokens, and never reach a good one.
     func releaseHeldBack(_ scope: inout GatewayScope, _ effects: inout [Effect], now: Moment) {
         guard !self.heldBack.isEmpty else { return }
         let readers = self.heldBack

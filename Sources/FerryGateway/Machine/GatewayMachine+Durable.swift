@@ -26,7 +26,7 @@ extension GatewayMachine {
         }
     }
 
-    /// Counts a durable notification as accepted if its client has mode `spool`, or if it waits at a shut gate; see
+    /// Releases a durable notification if its client has mode `spool`, or if the notification waits at a shut gate; see
     /// ``releaseHeldBack(_:_:now:)``.
     private func releaseSpooled(_ id: JobID, isHeld: Bool, now: Moment) {
         guard let job = self.dispatch.jobs[id],
@@ -37,12 +37,12 @@ extension GatewayMachine {
         self.turn(of: place, now: now) { $0.release(job.first, $1, &$2) }
     }
 
-    /// Whether the client may send copies.
+    /// Whether the client may repeat followers.
     func sendsAgain(_ scope: ReplayScope) -> Bool {
         self.scopes.replayClass(of: self.place(of: scope)) != .never
     }
 
-    /// Wakes every connection, if the store has come back or is given up.
+    /// Lets every connection look at the state of the store, if that state has changed.
     ///
     /// - Parameter before: the state of the store that a connection may have seen since the last call; nil if it is the
     ///   state at that call.

@@ -6,7 +6,7 @@ internal import NIOCore
 package struct GatewayFigures: Sendable {
     package struct Client: Hashable, Sendable {
         package var name: String
-        /// Whether the configuration names it. A client that a reload removed keeps its counts.
+        /// Whether the configuration names the client. A client that a reload removed keeps its counts.
         package var isConfigured: Bool
         package var upstream: Int
         package var counts: FateCounts
@@ -14,22 +14,23 @@ package struct GatewayFigures: Sendable {
         package var episodes: Int
         /// When the client last sent something, in UNIX seconds; nil if not since the start of this process.
         package var heardAt: UInt32?
-        /// The devices in its feedback list.
+        /// The number of devices in the client's feedback list.
         package var feedbackRows: Int
         package var mode: GatewayIdentity.Mode
-        /// Whether its library is said to repeat the followers of an error response; nil: the gateway finds out.
+        /// Whether the configuration says that the client repeats the followers of an error response; nil if it does
+        /// not say.
         package var resends: Bool?
     }
 
     package struct Upstream: Hashable, Sendable {
         package var answers: AnswerFigures
-        /// The times of the last one to two minutes.
+        /// The times to the answers of the last one to two minutes.
         package var recent: TimeHistogram
-        /// The notifications that wait at shut gates.
+        /// The number of notifications that wait at shut gates.
         package var held: Int
-        /// The topics whose gate is shut: APNs refuses topic or credential.
+        /// The topics whose gate is shut.
         package var shutTopics: [ShutTopic]
-        /// Whether the upstream answers everything with a fault of its own: see ``Outage``.
+        /// Whether the upstream answers everything with server errors; see ``Outage``.
         package var hasOutage: Bool
     }
 
@@ -38,23 +39,23 @@ package struct GatewayFigures: Sendable {
     package var upstreams: [Upstream]
     /// The age of the oldest notification that has no final answer, in seconds; nil if there is none.
     package var oldestAge: Double?
-    /// The notifications that the upstreams have.
+    /// The number of notifications at the upstreams.
     package var underWay: Int
     /// Whether the gateway takes new clients.
     package var isOpen: Bool
-    /// Nil: there is no store.
+    /// The state of the store; nil without a store.
     package var store: Store?
-    /// Nil: there is no store.
+    /// The letters in the store; nil without a store.
     package var letters: LetterShelf.Figures?
-    /// The reason why the list of rejections cannot be written; nil: it can, or there is none.
+    /// The reason why the list of rejections cannot be written; nil if it can, or if it has no file.
     package var listTrouble: String? = nil
 
     /// The state of the store.
     package enum Store: Hashable, Sendable {
         case good
-        /// It does not answer, or refuses: notifications wait.
+        /// The store does not answer, or refuses commits. Notifications wait.
         case troubled
-        /// Another process has it.
+        /// Another process has the store.
         case taken
     }
 }

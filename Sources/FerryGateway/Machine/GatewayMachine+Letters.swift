@@ -2,7 +2,7 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// The letters. The store keeps these notifications, and an operator sends or drops them.
+/// The letters: notifications that the store keeps until an operator sends or drops them.
 extension GatewayMachine {
     /// Notes the letters of the jobs that have ended, in the commit of their answers.
     func collectLetters(now: Moment) {
@@ -12,7 +12,7 @@ extension GatewayMachine {
         }
     }
 
-    /// Removes the letters that are too old.
+    /// Removes the letters that are too old, or above the bounds.
     func removeOldLetters(now: Moment) {
         guard self.journal != nil else { return }
         self.journal?.change(self.letters.timePassed(now: now.monotonic, seconds: now.epochSeconds), now: now)
@@ -29,7 +29,7 @@ extension GatewayMachine {
         }
     }
 
-    /// Takes a page of letters. A damaged row counts as the oldest, so the first look removes it.
+    /// Takes a page of letters. A damaged row counts as the oldest, so ``removeOldLetters(now:)`` removes it first.
     func restoreLetters(_ rows: [StoreRow]) {
         for row in rows {
             self.letters.restore(row.key, endedAt: Letter(row)?.endedAt ?? 0, length: row.key.count + row.value.count)
@@ -39,12 +39,13 @@ extension GatewayMachine {
     // MARK: Operators
 
     /// Sends letters again, each with its `apns-id`. A letter that may have arrived may arrive twice. The store removes
-    /// the letter in the commit that notes the notification. So a kill does not lose it, and adds no second delivery.
+    /// the letter in the commit that notes the notification. So a kill neither loses the letter nor adds a second
+    /// delivery.
     func retry(_ letters: [Letter], now: Moment) -> [LetterResult] {
         var connections: [ReplayScope: ConnectionID] = [:]
         let results = letters.map { self.retry($0, &connections, now: now) }
-        // No client has these connections. Left open, they would look like connections that a kill has cut, and pushes of
-        // the client that equal a letter would be taken for copies.
+        // No client has these connections. If they stayed open, the next process would take a push that equals a letter
+        // for a copy.
         for id in connections.values { self.journal?.closed(id, now: now) }
         return results
     }
@@ -83,7 +84,7 @@ extension GatewayMachine {
         }
         job.isReleased = true
         job.isTimed = false
-        // No error response can name it.
+        // No client reads this connection, so no error response can name the notification.
         job.isNamed = false
         job.mayHaveArrived = letter.mayHaveArrived
         _ = self.letters.remove(id)

@@ -1,7 +1,7 @@
 internal import FerryMachine
 
 extension GatewayMachine {
-    /// Notes the lines of new events. With a store, they are rows in the commit of the answers that they report.
+    /// Notes the lines of new events. With a store, the lines are rows in the commit of the answers that they report.
     func noteLines(now: Moment) {
         guard self.list != nil else { return }
         for event in self.takeUnlisted() {
@@ -13,7 +13,7 @@ extension GatewayMachine {
     }
 
     /// Returns the next lines for the file of the list of rejections. Call it before ``takeEvents()``, and pass the
-    /// answer to ``written(_:now:)``.
+    /// file's answer to ``written(_:now:)``.
     func takeLines(now: Moment) -> ListBatch? {
         self.noteLines(now: now)
         // If another process has the store, nothing becomes durable, and the file is the only place for the rest.
@@ -40,7 +40,7 @@ extension GatewayMachine {
         self.journal?.isOver ?? true && self.list.map { $0.isIdle || $0.isStuck } ?? true
     }
 
-    /// Lets the store and the file be tried immediately, once more.
+    /// Tries the store and the file once more, without a pause.
     func tryRest() {
         self.journal?.tryNow()
         self.list?.tryNow()

@@ -3,7 +3,7 @@ internal import FerryBinary
 internal import FerryCore
 internal import FerryMachine
 
-/// The way of outcomes to the connections and copies that wait for them.
+/// The outcomes of the upstreams, for the connections and copies that wait for them.
 extension GatewayMachine {
     /// Takes the outcomes of an upstream.
     func settled(_ records: [OutcomeRecord], now: Moment) {
@@ -14,7 +14,7 @@ extension GatewayMachine {
                 index += 1
                 continue
             }
-            // One turn serves many outcomes, because most outcomes in a row belong to one client.
+            // One turn takes many outcomes, because most outcomes in a row belong to one client.
             self.turn(of: self.place(of: key), now: now) { scope, _, effects in
                 let standing = scope.standing(now: now)
                 repeat {
@@ -34,7 +34,7 @@ extension GatewayMachine {
         self.dispatch.jobs.scope(of: JobID(rawValue: record.tag.rawValue))
     }
 
-    /// Notes a final answer, and passes it on as soon as its feedback row, if any, is durable.
+    /// Notes a final answer, and passes it on. If the answer has a feedback row, the row must be durable first.
     func settled(
         _ settled: Dispatch.Settled,
         _ id: JobID,

@@ -3,8 +3,8 @@ internal import FerryMachine
 internal import NIOCore
 
 extension GatewayMachine {
-    /// Takes the tables of a reload, in the numbers of this process. Call ``end(_:now:)`` for the connections that the
-    /// new configuration does not allow.
+    /// Takes the tables of a reload, with the numbers of ``GatewayNumbers``. Call ``end(_:now:)`` for the connections
+    /// that the new configuration does not allow.
     ///
     /// - Parameter replaced: the upstreams that get another provider.
     func adopt(_ tables: GatewayTables, replaced: Set<Int>, now: Moment) {
@@ -25,7 +25,7 @@ extension GatewayMachine {
         self.collectNotes(now: now)
     }
 
-    /// Ends connections of clients that are no longer allowed: with status 10 where that is safe.
+    /// Ends connections that the configuration no longer allows, with status 10 where that is safe.
     func end(_ connections: [ConnectionID], now: Moment) {
         for id in connections {
             guard let place = self.places[id] else { continue }
@@ -33,7 +33,7 @@ extension GatewayMachine {
         }
     }
 
-    /// The client of a connection; nil if it is closed.
+    /// The client of a connection; nil if the connection is closed.
     func identity(of id: ConnectionID) -> Int? {
         self.places[id].map { self.scopes.key(of: $0).identity }
     }

@@ -64,7 +64,7 @@ extension GatewayMachine {
         }
         for episode in episodes {
             guard let identity = numbers[episode.client.identity] else { continue }
-            // A client that was silent for this time sends no copies any more.
+            // A client that has been silent for this time sends no copies.
             let silence = GatewayBounds.crashLifetime.nanoseconds / 1_000_000_000
             guard Int64(now.epochSeconds) < episode.heardAt + silence else { continue }
             let scope = ReplayScope(identity: identity, address: episode.client.address)
@@ -87,11 +87,11 @@ extension GatewayMachine {
 }
 
 extension GatewayMachine {
-    /// Takes the newest habits, up to the bound of scopes. The store forgets the others.
+    /// Takes the newest habits, at most ``GatewayBounds/scopes``. The store forgets the others.
     private func restore(_ rows: [StoreRow], identities: [String: Int], now: Moment) {
         let habits = rows.map { ($0, ClientHabit($0, identities: identities)?.remains(now: now.epochSeconds)) }
             .sorted { $0.1?.lastSeen ?? 0 > $1.1?.lastSeen ?? 0 }
-        // The oldest comes first, so it is the first that is forgotten.
+        // The oldest habit comes first, so that the scopes forget it first.
         for (index, (row, habit)) in habits.enumerated().reversed() {
             guard let habit, index < GatewayBounds.scopes else {
                 self.journal?.forget(row, in: .habits, now: now)
@@ -127,7 +127,7 @@ extension Job {
         self.doubts = unanswered.doubts
         self.mayHaveArrived = true
         self.isNamed = unanswered.isNamed
-        // The client is gone, or has taken the silence for acceptance.
+        // The client has ended, or has taken the silence for acceptance.
         self.isReleased = true
     }
 }

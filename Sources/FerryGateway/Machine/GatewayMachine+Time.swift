@@ -13,7 +13,7 @@ extension GatewayMachine {
         .compactMap(\.self).min()
     }
 
-    /// Carries out due work. A call that is too early does no harm.
+    /// Carries out due work. A call before ``nextDeadline`` does no harm.
     func timePassed(now: Moment) {
         for (id, key, settled) in self.dispatch.timePassed(now: now) {
             self.turn(of: self.place(of: key), now: now) { scope, _, effects in

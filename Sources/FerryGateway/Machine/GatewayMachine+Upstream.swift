@@ -11,13 +11,13 @@ extension GatewayMachine {
         self.dispatch.withBatches(for: upstream, body)
     }
 
-    /// Removes and returns the side connections to close. At most late answers are under way on them.
+    /// Removes and returns the side connections to close. Only late answers may still come on them.
     func takeEndedSides(of upstream: Int) -> [SideID] { self.dispatch.takeEndedSides(of: upstream) }
 
     /// Notes that a side connection ended by itself. The outcomes of its notifications may come later.
     func lost(_ side: SideID, now: Moment) { self.dispatch.lost(side, now: now) }
 
-    /// Passes the notes of ``Dispatch`` to the journal: the notifications that may have arrived, and the warm gates.
+    /// Passes the notes of ``Dispatch`` to the journal: the notifications that may have arrived, and the rows of gates.
     func collectNotes(now: Moment) {
         let doubted = self.dispatch.takeDoubted()
         let changes = self.dispatch.routes.takeRowChanges()

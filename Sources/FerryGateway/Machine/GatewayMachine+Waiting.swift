@@ -2,14 +2,14 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// The notifications without a final answer, as an operator sees them. Nothing changes.
+/// The notifications without a final answer, as an operator sees them. These functions change nothing.
 extension GatewayMachine {
     /// The largest number of places in the table of jobs that one turn of the event loop looks at. A million of them in one
     /// turn would delay every client.
     static let placesInTurn = 2000
 
-    /// Returns the next notifications that the filter admits, `limit` at most, and the place behind the last that was looked
-    /// at; nil at the end.
+    /// Returns at most `limit` of the next notifications that the filter admits, and the place to continue; nil at the
+    /// end.
     ///
     /// - Parameter unreachable: the upstreams to which there is no connection.
     func waiting(
@@ -27,8 +27,7 @@ extension GatewayMachine {
         return (rows, next)
     }
 
-    /// Returns the sums of the next notifications that the filter admits, and the place behind the last that was looked at;
-    /// nil at the end.
+    /// Returns the sums of the next notifications that the filter admits, and the place to continue; nil at the end.
     func waitingSums(
         after place: WaitingPlace,
         _ filter: WaitingFilter,
@@ -66,7 +65,7 @@ extension GatewayMachine {
         _ body: (JobID, Job, WaitingReason, _ age: TimeAmount) -> Bool
     ) -> WaitingPlace? {
         var place = place
-        // The monotonic clock knows the age also after the system's clock was set.
+        // The age comes from the monotonic clock, so that a change of the system's clock does not change it.
         let least = filter.readBy.map { TimeAmount.seconds(Int64(now.epochSeconds) - Int64($0)) }
         let isEnd = self.dispatch.jobs.look(from: &place, atMost: Self.placesInTurn) { id, job in
             let age = job.age(now: now.monotonic)
@@ -102,8 +101,8 @@ extension GatewayMachine {
 extension Dispatch {
     /// The reason why a job has no final answer.
     ///
-    /// - Parameter unreachable: the upstreams to which there is no connection. Their providers have taken some notifications
-    ///   already, which wait all the same.
+    /// - Parameter unreachable: the upstreams to which there is no connection. A notification that such an upstream has
+    ///   taken waits, too.
     func reasonToWait(_ job: Job, unreachable: Set<Int>) -> WaitingReason {
         let route = job.isUnderWay ? job.route : self.flows[job.flow].route
         let isReachable = !unreachable.contains(self.routes.upstream(of: route))

@@ -18,7 +18,8 @@ internal import NIOCore
 /// order. It passes the batches of ``withBatches(for:_:)`` to the upstreams and ``takeCommits(now:)`` to the store, and
 /// calls ``timePassed(now:)`` at ``nextDeadline``.
 ///
-/// With a ``Journal``, notifications go to the upstream, and error responses to clients, once they are durable.
+/// With a ``Journal``, notifications go to the upstream, and error responses to clients, after their records are
+/// durable.
 ///
 /// The class is not `Sendable`, because one event loop owns it.
 final class GatewayMachine {
@@ -57,27 +58,27 @@ final class GatewayMachine {
         (_ topic: [UInt8], _ token: UnsafeBufferPointer<UInt8>, _ payload: UnsafeBufferPointer<UInt8>) ->
             ReplayKey
     var lastConnection: UInt64
-    /// The connections of each client, and when it was heard.
+    /// The traffic of each client.
     var traffic: [ClientTraffic]
-    /// The effects of the present turn; kept, so that a turn makes no new list.
+    /// The effects of the present turn. The list is kept, so that a turn allocates no memory for it.
     var effects: [Effect] = []
     /// The notifications of this turn that wait at a shut gate.
     var heldBack: [Job.Reader] = []
     /// Whether a connection ended in this turn.
     var hasClosed = false
     var actions: [Action] = []
-    /// When the connections are closed as they are; nil: the process goes on.
+    /// When the remaining connections are closed; nil until the shutdown begins.
     private(set) var endsAt: NIODeadline?
     /// The number of lost notifications when the machine was first abandoned.
     private var lostBefore = 0
     var lastSpool = GatewayConnection.Spool.open
-    /// When the store was copied from another one, in UNIX seconds; nil unless this is the first start with the copy.
+    /// When the store was copied from another store, in UNIX seconds; nil unless this is the first start with the copy.
     private(set) var copiedAt: UInt32?
 
     /// - Parameters:
     ///   - journal: the journal; nil without a store.
     ///   - list: the list of rejections; nil if it has no file.
-    ///   - firstConnection: the number of the first connection. No connection with this store ever had it.
+    ///   - firstConnection: the number of the first connection. No connection with this store has had this number.
     ///   - makeKey: a keyed hash with a secret key.
     init(
         _ dispatch: consuming Dispatch,
@@ -112,12 +113,12 @@ final class GatewayMachine {
     /// Whether a new connection of any client is accepted.
     func isOpen(now: Moment) -> Bool { self.closedReason(now: now) == nil }
 
-    /// The reason why no new connection of this identity is accepted; nil if one is.
+    /// The reason why no new connection of this identity is accepted; nil if connections are accepted.
     func closedReason(of identity: Int, now: Moment) -> ClosedReason? {
         self.closedReason(now: now) ?? self.dispatch.closedReason(of: identity)
     }
 
-    /// The reason why no new connection of any client is accepted; nil if one is.
+    /// The reason why no new connection of any client is accepted; nil if connections are accepted.
     ///
     /// The store comes first: while it is in trouble, nothing goes out, and the room fills.
     func closedReason(now: Moment) -> ClosedReason? {
@@ -136,10 +137,11 @@ final class GatewayMachine {
         return self.journal?.spool(now: now.monotonic) ?? .open
     }
 
-    /// The last segment with notifications that were read so far; nil: there is no store. Call ``sealJournal(now:)`` first.
+    /// The last segment with notifications that were read so far; nil without a store. Call ``sealJournal(now:)``
+    /// first.
     var lastSegment: UInt64? { self.journal.map { $0.number - 1 } }
 
-    /// Whether the store has this segment, or takes no segment any more because another process has it.
+    /// Whether the store has this segment, or can take none because another process has the store.
     func isStored(through segment: UInt64) -> Bool {
         self.journal.map { $0.durable >= segment || $0.isFenced } ?? true
     }
@@ -164,7 +166,7 @@ final class GatewayMachine {
         return self.actions
     }
 
-    /// Takes the note of a store that is a copy. The first commit removes it.
+    /// Takes the rows that mark the store as a copy. The first commit removes them.
     ///
     /// - Parameter last: the number of the last commit in the store.
     func restoreCopy(_ rows: [StoreRow], last: UInt64, now: Moment) {
@@ -189,7 +191,7 @@ final class GatewayMachine {
 
     // MARK: Clients
 
-    /// Notes a connection whose client is known.
+    /// Adds a connection whose client is known.
     ///
     /// - Parameters:
     ///   - address: the source address: four or sixteen bytes.
@@ -213,7 +215,7 @@ final class GatewayMachine {
         self.scopes.opened(connection, at: place)
         self.places[id] = place
         self.traffic[identity].connections += 1
-        // It was accepted before the end, and its handshake has ended only now.
+        // The connection was accepted before the shutdown, and its handshake has ended only now.
         if let endsAt { self.turn(of: place, now: now) { $0.shutDown(id, by: endsAt, $1, &$2) } }
         return id
     }
@@ -242,7 +244,7 @@ final class GatewayMachine {
         self.turn(of: place, now: now) { $0.inputEnded(id, $1, &$2) }
     }
 
-    /// Ends all connections, also later ones, with status 10 where that is safe.
+    /// Ends all connections, and those that open later, with status 10 where that is safe.
     func shutDown(now: Moment) {
         let end = self.endsAt ?? now.monotonic + GatewayBounds.ending
         self.endsAt = end
@@ -251,8 +253,8 @@ final class GatewayMachine {
         }
     }
 
-    /// Ends the work for all clients, because another process has taken the store, and sends what is there. The
-    /// notifications that are not there are given up.
+    /// Ends the work for all clients, because another process has taken the store. That process sends the notifications
+    /// in the store. The others are given up.
     func storeTaken(now: Moment) {
         guard !self.isStoreTaken, self.journal != nil else { return }
         self.journal?.fence()
