@@ -4,8 +4,8 @@ internal import NIOCore
 
 /// The notifications that may have arrived, and must be sent once more over another connection.
 ///
-/// The reset of a stream does not end its connection. On the same connection, the copy would meet the same trouble. So
-/// a side connection is dialled for the copy. There copies take turns with suspicious flows.
+/// The reset of a stream does not end its connection, on which the copy would meet the same trouble. So copies go over
+/// a side connection, where they take turns with suspicious flows.
 ///
 /// Memory: one entry for each waiting copy, and for each copy that left before an older one.
 struct Copies: Sendable {
@@ -18,8 +18,8 @@ struct Copies: Sendable {
     var turns = ConnectionTurns()
     /// The entries in the order of their times.
     private var entries: Deque<Entry> = []
-    /// Whether a copy has the next turn, and not a suspicious flow. A copy may get no answer either. If copies were the
-    /// first on each new connection, suspicious flows could starve.
+    /// Whether a copy has the next turn, and not a suspicious flow. If copies were the first on each new connection and
+    /// got no answer, suspicious flows would starve.
     private var isNext = false
 
     var isEmpty: Bool { self.turns.isEmpty }

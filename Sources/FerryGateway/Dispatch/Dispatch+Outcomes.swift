@@ -3,20 +3,20 @@ internal import FerryMachine
 internal import HeapModule
 internal import NIOCore
 
-/// The outcomes of notifications. A final answer ends the job. After any other outcome the job is sent again.
+/// The outcomes of notifications. A final answer ends the job. After any other outcome the job is sent again or held.
 extension Dispatch {
     /// Takes an outcome. Returns nil if the job had ended before, or does not end now.
     ///
-    /// - Parameter mayHear: whether an error response may tell the client something.
+    /// - Parameter mayHear: whether an error response may be useful to the client.
     mutating func settle(_ id: JobID, _ outcome: Outcome, mayHear: Bool, now: Moment) -> Settled? {
         guard let job = self.jobs[id] else { return nil }
         let route = job.route
-        // A reload came after the notification went out. The old route's answers say nothing about the new one.
+        // The answer is stale if a reload came after the notification went out: the old route's answer says nothing
+        // about the new route.
         let isStale = self.flows[job.flow].route != route || !self.flows[job.flow].isActive
         if let reason = outcome.reason { self.jobs.change(id) { $0.lastReason = reason } }
         let upstream = self.routes.upstream(of: route)
-        // A repeated job took as long as the trouble that delayed it. One night's recovery would hide the times of a
-        // week.
+        // The time of a repeated job shows only how long the trouble lasted that delayed it.
         let time: TimeAmount? = job.isTimed && job.attempts == 1 ? now.monotonic - job.readAt : nil
         self.verdicts.answered(outcome, by: upstream, after: time, now: now.monotonic)
         let outage = self.routes.watch(upstream, job, outcome, now: now.monotonic)
@@ -97,7 +97,7 @@ extension Dispatch {
         if self.flows[job.flow].isActive { self.took(job.flow, of: identity, now: now) }
     }
 
-    /// Takes back the unsent notifications because their gate has shut, and reports the alarm.
+    /// Moves the unsent notifications of a route to its gate, which has shut, and reports the alarm.
     private mutating func shut(_ route: Int, _ reason: Reason?, now: Moment) {
         self.takeBack(route, now: now)
         let upstream = self.routes.upstream(of: route)
@@ -121,7 +121,8 @@ extension Dispatch {
         if isToken, !isStale, self.routes.refusedToken(route, now: now.monotonic) {
             self.shut(route, .badDeviceToken, now: now)
         }
-        // Before an acceptance, the environment may be wrong. Status 8 would make the client delete its tokens.
+        // Before the first acceptance, the environment may be wrong. Status 8 would then make the client delete good
+        // tokens.
         let isTold = !isToken || self.routes.isWarm(route)
         let refusal = GatewayEvent.Refusal(
             identity: job.scope.identity,
@@ -130,7 +131,7 @@ extension Dispatch {
             status: isTold && mayHear && job.isNamed ? status : nil,
             apnsID: self.jobs.apnsID(of: id)
         )
-        // With another host or credential the token may be good.
+        // The refusal is stale if a reload changed the host or the credential. The token may be good with the new ones.
         self.list(refusal, status, as: isStale ? nil : id)
         guard isTold else {
             self.verdicts.deferRejection(of: id, client: job.scope.identity)
@@ -139,7 +140,7 @@ extension Dispatch {
         return self.end(id, job, .rejected(status))
     }
 
-    /// Notes a notification that the gateway refused itself.
+    /// Notes a notification that the gateway itself refused.
     ///
     /// - Parameters:
     ///   - reason: the reason of the refusal; nil for the reason that the status stands for.
@@ -162,7 +163,7 @@ extension Dispatch {
         self.list(refusal, status, as: id)
     }
 
-    /// Notes a notification to a token whose refusal was not told.
+    /// Notes a notification to a token whose refusal no error response has named.
     mutating func refuseKnownBad(
         _ identity: Int,
         token: [UInt8],
@@ -186,7 +187,7 @@ extension Dispatch {
         if let id, let token = refusal.token { self.keep(id, token, status, of: refusal.identity) }
     }
 
-    /// Keeps the token of a rejection until the rejection is told.
+    /// Keeps the token of a rejection, for the case that no error response will name it.
     mutating func keep(_ id: JobID, _ token: [UInt8], _ status: BinaryStatus, of identity: Int) {
         // The other statuses say nothing about the next push to the token.
         guard status == .invalidToken, let route = self.identities[identity].routes.first else { return }
@@ -215,14 +216,14 @@ extension Dispatch {
         return nil
     }
 
-    /// Takes a notification that may have arrived. The list gets it, and it is sent once more if its client wants that.
-    /// The second time it becomes a dead letter.
+    /// Lists a notification that may have arrived, and sends it once more if the configuration of its client says so.
+    /// The second time, the notification becomes a dead letter.
     private mutating func doubt(_ id: JobID, _ job: borrowing Job, _ outcome: Outcome, now: Moment) -> Settled? {
         guard job.doubts < GatewayBounds.Jobs.unknownCopies else {
             return self.bury(id, job, outcome, now: now.epochSeconds)
         }
         var isRepeated = self.identities[job.scope.identity].repeatsUnknown
-        // Neither this process nor the next one would send it again.
+        // Neither this process nor the next one would send the notification again.
         if case .abandoned(isKept: false) = self.stage { isRepeated = false }
         self.verdicts.events.append(.uncertain(self.item(id, job), again: isRepeated))
         guard isRepeated else {
@@ -269,7 +270,7 @@ extension Dispatch {
         return self.end(id, job, .accepted)
     }
 
-    /// Makes the letter of a job that ends, if a store keeps letters.
+    /// Makes the letter of a job that ends, if there is a store.
     private mutating func keep(
         _ id: JobID,
         _ job: borrowing Job,
@@ -308,7 +309,7 @@ extension Dispatch {
 }
 
 extension Answer {
-    /// Whether APNs refused the token. It may belong to another host or topic.
+    /// Whether APNs refused the token, which may belong to another host or topic.
     fileprivate var refusesToken: Bool {
         switch self {
         case .refused(.invalidToken), .tryOtherTopic: true

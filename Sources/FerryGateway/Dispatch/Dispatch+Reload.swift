@@ -10,7 +10,7 @@ internal import FerryMachine
 ///
 /// No number changes its meaning. So an outcome that comes late still finds its flow, its route and its upstream.
 extension Dispatch {
-    /// Takes the tables of a reload, in the numbers of this process. See ``GatewayNumbers``.
+    /// Takes the tables of a reload, with the numbers of ``GatewayNumbers``.
     ///
     /// Cost: one pass over the flows, and over the waiting notifications of flows that get another route.
     ///
@@ -29,7 +29,7 @@ extension Dispatch {
         }
         var waiting: [JobID] = []
         self.switchFlows(&waiting)
-        // In the order in which they were read.
+        // The notifications go out in the order in which they were read.
         for id in waiting.sorted(by: { $0.rawValue < $1.rawValue }) { self.send(id, now: now) }
         for outgoing in self.outgoing { outgoing.dialIfNeeded(now: now.monotonic) }
     }
@@ -79,7 +79,7 @@ extension Dispatch {
         let identity = self.flows[flow].identity
         if self.lastFlows[identity] == flow { waiting += self.guesses[identity].takeAll() }
         if self.routes.upstream(of: old) != self.routes.upstream(of: route) {
-            // Another upstream has not failed, or refused, anything.
+            // The failures and refusals were those of the old upstream.
             self.flows[flow].suspicion = Suspicion()
         }
         self.flows[flow].route = route
@@ -103,8 +103,8 @@ extension Dispatch {
         return waiting
     }
 
-    /// Ends the alarms of gates that no client uses any more, because nothing would open them. A client that the
-    /// configuration no longer names uses its gates while notifications of it wait.
+    /// Ends the alarms of gates that no client uses, because no notification would open them. A client that the
+    /// configuration no longer names uses its gates until its notifications have final answers.
     mutating func endAlarms() {
         let flows = self.flows.filter { flow in
             flow.isActive && (self.identities[flow.identity].isConfigured || self.jobs.count(of: flow.identity) > 0)
@@ -115,8 +115,8 @@ extension Dispatch {
         }
     }
 
-    /// Whether no notification waits for an upstream, or is there. An upstream that the configuration no longer names
-    /// may then end.
+    /// Whether no notification waits for an upstream or is under way to it. An upstream that the configuration no
+    /// longer names may then end.
     func isDrained(_ upstream: Int) -> Bool {
         let outgoing = self.outgoing[upstream]
         guard outgoing.underWay == 0, outgoing.batch.isEmpty, outgoing.sideBatch.isEmpty else { return false }

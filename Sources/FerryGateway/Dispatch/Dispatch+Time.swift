@@ -18,7 +18,7 @@ extension Dispatch {
 
     /// Sends the notifications that are due. Returns those that have expired, and those that are given up.
     mutating func timePassed(now: Moment) -> [(JobID, ReplayScope, Settled)] {
-        // What is kept belongs to the next process, which may be at work already.
+        // The stored notifications belong to the next process, which may already run.
         guard !self.isAbandoned else { return [] }
         var expired: [(JobID, ReplayScope, Settled)] = []
         while let due = self.delayed.min, due.at <= now.monotonic {

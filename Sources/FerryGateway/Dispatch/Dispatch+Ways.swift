@@ -30,7 +30,7 @@ extension Dispatch {
         body(.side(SideID(upstream: upstream, number: outgoing.sideNumber)), &outgoing.sideBatch)
     }
 
-    /// Removes and returns the side connections to close. At most late answers are under way on them.
+    /// Removes and returns the side connections to close. Only late answers may still come on them.
     package mutating func takeEndedSides(of upstream: Int) -> [SideID] {
         self.outgoing[upstream].side.takeEnded().map { SideID(upstream: upstream, number: $0) }
     }
@@ -43,10 +43,10 @@ extension Dispatch {
 
     private mutating func takeTurn(of flow: Int, _ outgoing: Outgoing, over side: UInt64?) {
         self.flows[flow].isInOrder = false
-        // The flow has lost its guesses if the client's tokens begin with another topic now.
+        // The client's guesses may have moved to another flow since this one was queued.
         guard self.hasSomething(flow) else { return }
         var room = side == nil ? self.flows[flow].credit.room : outgoing.side.room
-        // The turns are moved out, because a copy would copy all waiting notifications.
+        // The turns are swapped out and in again, because a copy of them would copy all waiting notifications.
         var turns = ConnectionTurns()
         if self.guessIsNext(flow, overSide: side != nil) {
             let identity = self.flows[flow].identity
@@ -119,7 +119,7 @@ extension Dispatch {
         self.outgoing(of: flow).dialIfNeeded(now: now.monotonic)
     }
 
-    /// Queues a flow for its turn, if it has notifications and may send one.
+    /// Queues a flow for its turn, if it has notifications, and credit or a side connection for them.
     mutating func queue(_ flow: Int) {
         guard !self.flows[flow].isInOrder, self.hasSomething(flow) else { return }
         if self.flows[flow].suspicion.isSuspicious {
@@ -136,7 +136,7 @@ extension Dispatch {
         !self.flows[flow].turns.isEmpty || self.hasGuesses(flow)
     }
 
-    /// Whether a guess has the turn. While guesses have no room, other notifications do not wait for them.
+    /// Whether a guess has the turn. While guesses have no room, the other notifications of the flow go out.
     private func guessIsNext(_ flow: Int, overSide: Bool) -> Bool {
         guard self.hasGuesses(flow), !self.flows[flow].turns.isEmpty else { return self.flows[flow].turns.isEmpty }
         return self.flows[flow].guessIsNext && (overSide || self.flows[flow].roomForGuesses > 0)
@@ -149,10 +149,10 @@ extension Dispatch {
 
     func outgoing(of flow: Int) -> Outgoing { self.outgoing[self.routes.upstream(of: self.flows[flow].route)] }
 
-    /// Notes that a notification has its outcome, and counts the outcome for its client.
+    /// Notes that a notification has its outcome, and counts the verdict for its flow or side connection.
     mutating func returned(_ job: borrowing Job, _ id: JobID, _ verdict: Verdict, now: Moment) {
         let flow = job.flow
-        // The queues of the flow are at its present upstream, which a reload may have changed.
+        // The flow is queued at its present upstream, which a reload may have changed.
         let (outgoing, present) = (self.outgoing[self.routes.upstream(of: job.route)], self.outgoing(of: flow))
         switch job.way {
         case .none, .waitsForSide: return
@@ -185,7 +185,7 @@ extension Dispatch {
         outgoing.suspects.removeAll { $0 == flow }
     }
 
-    /// Notes the flow whose topic APNs took last for a client. Tokens without a known topic begin with it.
+    /// Makes a flow the one with which a client's guesses begin.
     mutating func took(_ flow: Int, of identity: Int, now: Moment) {
         guard self.lastFlows[identity] != flow else { return }
         self.lastFlows[identity] = flow
@@ -193,8 +193,8 @@ extension Dispatch {
         self.outgoing(of: flow).dialIfNeeded(now: now.monotonic)
     }
 
-    /// Lets a client's tokens begin with the next topic, if this one was wrong for too many. Otherwise APNs would
-    /// refuse all of them until it takes the first one with the other topic. A topic whose gate is shut would keep them.
+    /// Lets a client's guesses begin with the next topic, if the present one was wrong for too many, and the next one's
+    /// gate is not shut. Otherwise APNs would refuse each guess until it accepts one with the next topic.
     mutating func avoid(_ job: borrowing Job, _ next: Int, now: Moment) {
         let identity = job.scope.identity
         guard self.lastFlows[identity] == job.flow, self.flows[job.flow].suspicion.isSuspicious,
@@ -203,8 +203,8 @@ extension Dispatch {
         self.took(next, of: identity, now: now)
     }
 
-    /// Moves the waiting notifications of this topic to its gate, which has shut. Tokens without a known topic begin
-    /// with a topic that APNs accepts, if the client has one.
+    /// Moves the waiting notifications of a route to its gate, which has shut. Guesses begin with a topic that APNs
+    /// accepts, if the client has one; otherwise they wait at this gate, too.
     mutating func takeBack(_ route: Int, now: Moment) {
         for flow in self.flows.indices where self.flows[flow].route == route {
             for id in self.flows[flow].turns.takeAll() { self.hold(id, flow: flow) }
@@ -232,7 +232,7 @@ extension Dispatch {
 
     // MARK: Copies
 
-    /// Sends the copy of a notification over another connection, if the first one may still be open.
+    /// Notes that the copy of a notification needs another connection, if the first connection may still be open.
     mutating func avoidConnection(of job: borrowing Job, _ id: JobID, _ outcome: Outcome, now: Moment) {
         guard outcome.mayLeaveConnectionOpen else { return }
         self.jobs.change(id) { $0.needsOther = true }
@@ -254,7 +254,7 @@ extension Dispatch {
         return ended
     }
 
-    /// Forgets the deadlines of copies that were sent.
+    /// Forgets the deadlines of the first copies that wait no longer.
     mutating func forgetOld(_ outgoing: Outgoing) {
         outgoing.copies.removeEntries { self.jobs[$0.job]?.way != .waitsForSide(until: $0.until) }
     }
@@ -284,7 +284,7 @@ extension Outgoing {
 }
 
 extension Outcome {
-    /// Whether the notification may have arrived over a connection that may still be open.
+    /// Whether the notification may have arrived, over a connection that may still be open.
     fileprivate var mayLeaveConnectionOpen: Bool {
         switch self {
         case .uncertain(.positionUnknown), .uncertain(.peerCloses), .uncertain(.shutDown), .uncertain(.released): false

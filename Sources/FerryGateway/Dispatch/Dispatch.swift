@@ -14,7 +14,8 @@ internal import NIOCore
 ///                 └───────────────────────────────────────┘
 /// ```
 ///
-/// All notifications without a final answer are here, even if their client waits no longer. This is the spool.
+/// All notifications without a final answer are here, even if their clients have counted them as accepted. They are the
+/// spool.
 package struct Dispatch: ~Copyable {
     /// The final answer to a job.
     struct Settled {
@@ -45,7 +46,7 @@ package struct Dispatch: ~Copyable {
     var active: [[Int]]
     /// The guesses of each client: notifications for tokens without a known topic.
     var guesses: [ConnectionTurns]
-    /// The flow of each client whose topic APNs accepted last.
+    /// The flow with which each client's guesses begin. Usually APNs accepted its topic last.
     var lastFlows: [Int]
     /// The stage of the gateway's life.
     enum Stage: Sendable {
@@ -64,16 +65,16 @@ package struct Dispatch: ~Copyable {
     /// When the next tick begins.
     var nextTickAt = NIODeadline.distantPast
     var tokenTopics = TokenTopics()
-    /// The jobs that may have arrived, if the journal has not noted that yet.
+    /// The doubted jobs that the journal has not noted yet.
     var doubted: [JobID] = []
-    /// Whether a store keeps letters.
+    /// Whether there is a store, which keeps letters.
     let keepsLetters: Bool
-    /// The letters of the jobs that have ended, if the journal has not noted them yet.
+    /// The letters of ended jobs that the journal has not noted yet.
     var letters: [Letter] = []
 
     /// - Parameters:
     ///   - node: a random number, new for each process, or for each store.
-    ///   - firstJob: the number of the first job. No job of this node ever had it.
+    ///   - firstJob: the number of the first job. No job of this node has had this number.
     ///   - upstreams: the number of upstreams that the routes name.
     ///   - jobLimit: the largest number of notifications without a final answer. A test has a lower one.
     ///   - isStored: whether a store keeps the feedback rows.
@@ -105,9 +106,9 @@ package struct Dispatch: ~Copyable {
 
     // MARK: State
 
-    /// The reason why new connections of the identity are not accepted; nil if they are. It must have room, and none of
-    /// its notifications may wait at a shut gate. A shut gate at which none waits refuses no connection, because only a
-    /// notification can open it.
+    /// The reason why new connections of the identity are not accepted; nil if they are accepted. The reason is a full
+    /// share of the room, or a notification that waits at the shut gate of the first topic. A shut gate without a
+    /// waiting notification refuses no connection, because only a notification can open it.
     ///
     /// The gate comes before the room: notifications that wait at a gate fill the room.
     func closedReason(of identity: Int) -> ClosedReason? {
@@ -138,8 +139,8 @@ package struct Dispatch: ~Copyable {
         self.identities[identity].routes.first.map { self.routes.topic(of: $0) } ?? []
     }
 
-    /// Returns the status of a token whose refusal was not told. If the gate is not warm, returns nil, because a wrong
-    /// environment may have caused the refusal.
+    /// Returns the status of a token whose refusal no error response has named; nil if there was no refusal. Returns
+    /// nil also while the gate is not warm, because a wrong environment may have caused the refusal.
     func knownBad(_ token: [UInt8], identity: Int) -> BinaryStatus? {
         guard let route = self.identities[identity].routes.first, self.routes.isWarm(route) else { return nil }
         return self.verdicts.knownBad(token, route: route)
@@ -162,7 +163,7 @@ package struct Dispatch: ~Copyable {
     /// Notes a copy that gets the job's result.
     mutating func join(_ id: JobID, _ reader: Job.Reader) { self.jobs.change(id) { $0.joined.append(reader) } }
 
-    /// Notes that the client counts the notification as accepted.
+    /// Notes that the client counts the notification as accepted, without an answer.
     mutating func release(_ id: JobID) {
         guard let job = self.jobs[id], !job.isReleased else { return }
         self.jobs.change(id) { $0.isReleased = true }

@@ -1,7 +1,7 @@
 /// One client stack with its upstream, as the configuration names them.
 ///
-/// A client that comes through listeners with different upstreams has an identity for each upstream. So lists of
-/// feedback, known-bad tokens and copies are apart.
+/// A client that comes through listeners with different upstreams has an identity for each upstream. So each upstream
+/// has its own feedback list, known bad tokens and copies.
 package struct GatewayIdentity: Sendable {
     /// The name of the client in logs and lists.
     package var name: String
@@ -10,8 +10,8 @@ package struct GatewayIdentity: Sendable {
     /// Whether the present configuration names the client. After a reload without it, the notifications that it left
     /// are still delivered.
     package var isConfigured = true
-    /// The numbers of the client's routes, at least one. Notifications get the topic of the first. The others are tried
-    /// when APNs says that the token is for another topic.
+    /// The numbers of the client's routes, one for each topic. Notifications get the topic of the first one. The others
+    /// are tried when APNs says that the token is for another topic.
     package var routes: [Int]
     /// The meaning of silence for this client.
     package var mode = Mode.verdict
@@ -19,7 +19,7 @@ package struct GatewayIdentity: Sendable {
     package var resends: Bool?
     /// Whether a notification that may have arrived is sent once more.
     package var repeatsUnknown = true
-    /// The sign by which the doors recognize the client. Here it only shows a reload whether the sign changed.
+    /// The sign by which the gateway recognizes the client. A reload compares it with the new one.
     package var sign: GatewayClients.Sign?
 
     package init(name: String, routes: [Int]) {
@@ -44,10 +44,10 @@ package struct GatewayIdentity: Sendable {
 
     /// The meaning of silence.
     package enum Mode: String, Sendable, CaseIterable {
-        /// APNs has accepted the notification, or has not answered for ``GatewayBounds/release``. Rejections are told at
-        /// once where that is safe.
+        /// APNs has accepted the notification, or has not answered for ``GatewayBounds/release``. Error responses tell
+        /// rejections at once, where that is safe.
         case verdict
-        /// The store has the notification. Rejections are told at the next push to the token.
+        /// The store has the notification. An error response tells a rejection at the next push to the token.
         case spool
     }
 

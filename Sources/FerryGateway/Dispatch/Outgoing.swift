@@ -25,7 +25,8 @@ package struct SideID: Hashable, Sendable {
 ///   copies ─┘
 /// ```
 ///
-/// Without turns, a client that sends a million notifications at once would delay all others until they are gone.
+/// Without turns, a client that sends a million notifications at once would delay every other client until the last
+/// one.
 final class Outgoing {
     /// The flows that have notifications and credit, the next one first.
     var common: Deque<Int> = []

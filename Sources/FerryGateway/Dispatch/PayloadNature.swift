@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// The facts that the gateway needs about a payload, which it does not change.
+/// The facts that the gateway needs about a payload.
 struct PayloadNature: Sendable {
     /// The length above which payloads are never constant, in bytes.
     private static let longestConstant = 256

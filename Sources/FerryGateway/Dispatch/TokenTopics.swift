@@ -2,7 +2,7 @@ internal import DequeModule
 
 /// The topic that APNs accepted for each token of a client with several topics. The next push tries it first.
 ///
-/// The number is bounded: the oldest token is dropped first, and its topic is then found again by trying.
+/// The number of tokens is bounded. The oldest one is dropped first, and its topic is then found again by trying.
 struct TokenTopics: Sendable {
     struct Key: Hashable, Sendable {
         var identity: Int

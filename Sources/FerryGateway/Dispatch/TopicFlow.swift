@@ -1,6 +1,7 @@
-/// One client's notifications for one of its topics that wait, and the number of them that may be under way.
+/// The waiting notifications of one client with one topic, and the number of them that may be under way.
 ///
-/// A flow takes its turns on the common connection, within its credit; a suspicious flow, on the side connection.
+/// A trusted flow takes its turns on the common connection, within its credit. A suspicious flow takes them on the side
+/// connection.
 struct TopicFlow: Sendable {
     /// The number of the route: topic and credential. A reload may change it, but not the topic.
     var route: Int
@@ -12,7 +13,7 @@ struct TopicFlow: Sendable {
     var turns = ConnectionTurns()
     var credit = Credit()
     var suspicion = Suspicion()
-    /// Whether a guess has the next turn. Without turns, it would wait behind all other notifications.
+    /// Whether a guess has the next turn. Without turns, guesses would wait behind all other notifications.
     var guessIsNext = false
     /// Whether the flow is queued at its upstream.
     var isInOrder = false
@@ -24,7 +25,7 @@ struct TopicFlow: Sendable {
 
     /// The number of guesses that may go over the common connection now.
     ///
-    /// A refusal may mean that all of them belong to the next topic. So after a refusal the flow waits for all answers,
+    /// A refusal may mean that all guesses belong to the next topic. So after a refusal the flow waits for all answers,
     /// and sends one guess at a time until APNs accepts one. Otherwise each answer would let out another guess, which
     /// APNs would refuse, too.
     var roomForGuesses: Int {

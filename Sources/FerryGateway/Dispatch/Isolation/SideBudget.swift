@@ -22,10 +22,11 @@ struct SideBudget: Sendable {
     private var limit = SideBudget.cap
     private var limitedUntil = NIODeadline.distantPast
 
-    /// The number of refusals after which a connection gets no more notifications. Those under way may be refused, too.
+    /// The number of refusals after which a connection gets no more notifications. APNs may refuse those under way,
+    /// too.
     var threshold: Int { max(self.size * 3 / 4, 1) }
 
-    /// Notes that a connection has reached ``threshold``, and was not closed by APNs.
+    /// Notes that a connection has reached ``threshold``, and that APNs did not close it.
     mutating func wasUsed(now: NIODeadline) {
         if self.limitedUntil <= now { self.limit = Self.cap }
         self.size = max(self.size, min(self.size + Self.growth, self.limit))

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// The connection of an upstream for suspicious flows, and for copies that must not go over the connection of their
-/// first one. Without I/O.
+/// The side connection of an upstream, without I/O. It is for suspicious flows, and for copies that must not go over
+/// the connection of the first attempt.
 ///
 /// ```
 ///            dial        three quarters of the budget, lost, or left
@@ -19,7 +19,7 @@ struct SideConnection: Sendable {
         var refusals = 0
         var taken = 0
         var underWay = UnderWay()
-        /// The number of answers since the last refused token.
+        /// The number of accepted notifications since the last refused token; `Int.max` before the first one.
         var answersSinceRefusal = Int.max
 
         mutating func count(_ verdict: Verdict, after ticks: UInt32) {
@@ -45,7 +45,8 @@ struct SideConnection: Sendable {
     static let closingLimit = 1
     /// The number of additional connections that wait for late answers only.
     static let lateLimit = 3
-    /// A connection that ends within this many answers after a refused token was closed because of refusals.
+    /// A connection that ends with fewer accepted notifications after a refused token counts as closed because of
+    /// refusals.
     static let closeness = 8
 
     private var budget = SideBudget()
@@ -77,7 +78,7 @@ struct SideConnection: Sendable {
 
     private var hasPlace: Bool { self.closing.count <= Self.closingLimit + Self.lateLimit }
 
-    /// Removes and returns the connections to close. At most late answers are under way on them.
+    /// Removes and returns the connections to close. Only late answers may still come on them.
     mutating func takeEnded() -> [UInt64] {
         defer { self.ended = [] }
         return self.ended
@@ -111,7 +112,7 @@ struct SideConnection: Sendable {
         }
     }
 
-    /// Notes that the connection ended without ``takeEnded()``. Its provider may still have notifications.
+    /// Notes that a connection ended by itself. Its provider may still have notifications.
     mutating func lost(_ number: UInt64, now: NIODeadline) {
         let lost = self.open?.number == number ? self.open : self.closing.first { $0.number == number }
         guard let lost else { return }
@@ -121,13 +122,14 @@ struct SideConnection: Sendable {
         if self.open?.number == number { self.retire() }
     }
 
-    /// Stops the use of a connection on which an answer is missing. The copy of that notification is sent over another.
+    /// Stops the use of a connection. For example, an answer is missing on it, and the copy must go over another
+    /// connection.
     mutating func leave(_ number: UInt64) {
         if self.open?.number == number { self.retire() }
     }
 
-    /// Begins a tick. An open connection that late answers block gets no more notifications. If they block all places,
-    /// the oldest connection that waits only for late answers is given up.
+    /// Begins a tick. An open connection that late answers block gets no more notifications. If closing connections
+    /// occupy all places, the oldest of those that wait only for late answers is given up.
     ///
     /// - Parameter isWanted: whether a notification waits for a side connection.
     mutating func tick(isWanted: Bool) {

@@ -21,15 +21,16 @@ struct Suspicion: Sendable {
     /// common connection more often.
     static let refusals = 4
     /// The number of server errors in a row that makes a flow suspicious, if APNs accepted a notification of another
-    /// flow since. With a lower number, an APNs that sometimes fails would make every flow suspicious.
+    /// flow meanwhile. With a lower number, an APNs that sometimes fails would make every flow suspicious.
     static let errors = 8
-    /// The accepted notifications in a row before the first return. Each return doubles them, up to ``lastReturn``.
+    /// The number of accepted notifications in a row after which a suspicious flow is trusted again. Each return
+    /// doubles the number, up to ``lastReturn``.
     static let firstReturn = 128
     static let lastReturn = 4096
-    /// The time without suspicion after which half as many are enough.
+    /// The time as a trusted flow after which half as many are enough.
     static let forgiveness: TimeAmount = .hours(24)
 
-    /// The server errors since the last answer of another kind.
+    /// The server errors since APNs last accepted a notification of the flow or refused a token.
     private struct ErrorRow {
         var count = 0
         /// The number of notifications that APNs had taken from all flows when the row began.
@@ -43,7 +44,7 @@ struct Suspicion: Sendable {
 
     var isSuspicious: Bool { if case .suspicious = self.state { true } else { false } }
 
-    /// Whether the last answer refused the token, while the flow is trusted.
+    /// Whether the flow is trusted, and the last answer refused a token.
     var wasRefused: Bool { if case .trusted(let recent, _) = self.state { recent & 1 == 1 } else { false } }
 
     /// Notes an answer. Returns whether ``isSuspicious`` changed.

@@ -1,12 +1,12 @@
 internal import NIOCore
 
-/// The number of notifications without an answer, and how many of these answers are late.
+/// The number of notifications under way, and how many of their answers are late.
 ///
 /// ```
 ///   went out ──▶ young ──tick──▶ old ──tick──▶ late
 /// ```
 ///
-/// A late answer may come after minutes, or never. If late ones counted, four notifications that APNs never answers
+/// A late answer may come after minutes, or never. If late answers counted, four notifications that APNs never answers
 /// would hold all others of their client.
 struct UnderWay: Sendable {
     /// The time between two ticks. An answer is late after 5 to 10 s.

@@ -2,10 +2,10 @@ internal import FerryCore
 
 /// The effect of an outcome on the connection that all clients share.
 ///
-/// APNs closes a connection on which it refuses many tokens. If APNs answers with server errors only, the provider
-/// pauses. So both are counted for each client and topic.
+/// APNs closes a connection on which it refuses many tokens. If APNs answers only with server errors, the provider
+/// pauses. So both kinds are counted for each client and topic.
 enum Verdict: Hashable, Sendable {
-    /// APNs accepted the notification, or said when the app was removed.
+    /// APNs accepted the notification, or said that the device has lost the app.
     case taken
     /// APNs refused the token. Many such refusals make it close the connection.
     case countable

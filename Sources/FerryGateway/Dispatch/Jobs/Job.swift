@@ -36,7 +36,7 @@ struct Job: Sendable {
     var flow = 0
     /// The number of the flow that is tried first. The client's topics after it follow, then those before it.
     var firstFlow = 0
-    /// The route over which the job was last sent. A reload may give its flow another one meanwhile.
+    /// The route over which the job was last sent. A reload may have given its flow another route since.
     var route = 0
     /// Whether the job waits without a known topic. It is sent with the topic that APNs accepted last.
     var isGuess = false
@@ -51,35 +51,36 @@ struct Job: Sendable {
     let tokenLength: Int
     /// The expiration in UNIX seconds; 0 for one attempt at delivery.
     let expiration: UInt32
-    /// The priority; 0 for none.
+    /// The priority; 0 if the notification has none.
     let priority: UInt8
     /// When the notification was read, or the boot of this machine if that came later.
     let readAt: NIODeadline
-    /// The age that the notification had at the boot. The monotonic clock begins there, so ``readAt`` cannot show it.
+    /// The age of the notification at the boot. The monotonic clock begins at the boot, so ``readAt`` cannot show this
+    /// age.
     var ageAtBoot = TimeAmount.zero
     let first: Reader
     /// The copies that joined.
     var joined: [Reader] = []
-    /// The number of times that the job was sent, or was about to be.
+    /// The number of times that the job was put into a batch for an upstream.
     var attempts = 0
     /// The number of times that the job may have arrived.
     var doubts = 0
-    /// Whether it may have arrived before this job began.
+    /// Whether the notification may have arrived before this job was made.
     var mayHaveArrived = false
     /// Whether the job may have arrived over a connection that may still be open. Its copy must go over another one.
     var needsOther = false
-    /// The reason of the last refusal; nil if APNs gave none.
+    /// The reason of the last refusal; nil before the first one.
     var lastReason: Reason?
-    /// The segment of the journal with the job; 0 for none.
+    /// The segment of the journal with the job; 0 if no segment has it.
     var segment: UInt64 = 0
-    /// Whether an earlier segment has the job, too, and goes only after this one is durable.
+    /// Whether an earlier segment has the job, too. It is dropped only after ``segment`` is durable.
     var isCarried = false
     /// When the notification was read, in UNIX seconds.
     let readAtSeconds: UInt32
-    /// Whether the client counts the notification as accepted, because it took too long.
+    /// Whether the client counts the notification as accepted, without an answer.
     var isReleased = false
-    /// Whether the time to its answer says how fast the way to APNs is. It does not if an earlier process read the
-    /// notification, if an operator sent its letter again, or if it waited at a shut gate.
+    /// Whether the time to the answer shows how fast the way to APNs is. It does not after a restart, for a letter that
+    /// an operator sent again, or after a wait at a shut gate.
     var isTimed = true
     /// Whether the notification has an identifier. Without one, no error response can name it.
     var isNamed = true
@@ -97,7 +98,7 @@ struct Job: Sendable {
     /// The time since the notification was read. It does not change when the system's clock is set.
     func age(now: NIODeadline) -> TimeAmount { now - self.readAt + self.ageAtBoot }
 
-    /// Sets the flow with which a guess begins.
+    /// Sets the flow that is tried first. The job is no guess after that.
     mutating func begin(with flow: Int) {
         self.isGuess = false
         self.flow = flow

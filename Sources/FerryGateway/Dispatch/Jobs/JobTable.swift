@@ -1,7 +1,7 @@
 /// The jobs that have no final answer, by their numbers.
 ///
-/// Numbers are given in order, and most jobs end soon and nearly in order. These are in a ring, where the number gives
-/// the place. Few jobs live long. They move to a table, so that the ring does not grow with the gaps between them.
+/// Numbers are given in order. Most jobs end soon and nearly in order, and stay in a ring, where the number gives the
+/// place. The few jobs that live long move to a table, so that the ring does not grow with the gaps between them.
 ///
 /// ```
 ///             first
@@ -9,20 +9,21 @@
 ///   ring  ░░░░░░▓▓ ▓▓▓▓ ▓▓▓▓▓▓░░░░░     a gap: a job that has ended
 /// ```
 ///
-/// Cost: constant, and without a hash for a recent job. No accessor here yields a job, and none of a `Deque` is used,
-/// because each access would allocate memory.
+/// Cost: constant, and without a hash for a recent job. The ring is an array, and a closure changes a job: an accessor
+/// that yields a job, such as that of a `Deque`, allocates memory at each access.
 struct JobTable: Sendable {
     /// The largest number of places in the ring.
     private static let recentLimit = 131_072
 
-    /// The ring, whose length is a power of two. A place is nil if its job has ended, or if it belongs to no number.
+    /// The ring, whose length is a power of two. A place is nil if its job has ended, or if no job has its number.
     private var ring: [Job?] = Array(repeating: nil, count: 64)
     /// The place of the job with the number ``first``.
     private var head = 0
     /// The number of places from ``head`` on that belong to numbers.
     private var recentCount = 0
     private var first: UInt64
-    /// The numbers in the ring whose jobs were read after those behind them: letters that were sent again.
+    /// The numbers in the ring of letters that were sent again. These jobs count as read later than the jobs behind
+    /// them.
     private var late: Set<JobID> = []
     private var old = OldJobs()
     private(set) var count = 0
@@ -37,9 +38,9 @@ struct JobTable: Sendable {
         return old + recent.map { JobID(rawValue: self.first + UInt64($0)) }
     }
 
-    /// The job that was read first; nil if the table is empty. A letter that is sent again counts as read at that time.
+    /// The job that was read first; nil if there is none. A letter counts as read when it is sent again.
     ///
-    /// Cost: constant on average. The numbers in front that have ended are forgotten.
+    /// Cost: constant on average.
     mutating func oldest() -> Job? {
         [self.old.oldest(), self.oldestRecent].compactMap(\.self).min { $0.readAt < $1.readAt }
     }
@@ -49,14 +50,15 @@ struct JobTable: Sendable {
         for index in 0..<self.recentCount {
             guard let job = self.ring[self.place(index)] else { continue }
             if oldest.map({ job.readAt < $0.readAt }) ?? true { oldest = job }
-            // The jobs behind one that came in order were read later.
+            // The jobs behind this one were read later, unless the job is a letter.
             guard self.late.contains(JobID(rawValue: self.first + UInt64(index))) else { break }
         }
         return oldest
     }
 
-    /// Passes the jobs behind a place to `body`, in the order in which they came, until `body` returns false. Moves the
-    /// place behind the last job that was looked at. Returns whether no job is left.
+    /// Passes the jobs behind a place to `body` until `body` returns false: first the old jobs as they arrived, then
+    /// the recent ones by number. Moves the place behind the last job that was looked at. Returns whether no job is
+    /// left.
     ///
     /// A job may move from the ring to the table between two calls. It is still passed once.
     ///
@@ -68,7 +70,7 @@ struct JobTable: Sendable {
             guard left > 0 else { return false }
             left -= 1
             place.arrival = next.arrival
-            // The reader has seen the job while it was in the ring.
+            // `body` has had this job while it was in the ring.
             guard next.id.rawValue > place.job, let job = next.job else { continue }
             guard body(next.id, job) else { return false }
         }
@@ -85,7 +87,7 @@ struct JobTable: Sendable {
         return true
     }
 
-    /// Returns the next number. Without ``insert(_:as:)`` before the next call it stays unused.
+    /// Returns the next number. If ``insert(_:as:)`` is not called before the next call, the number stays unused.
     mutating func reserve() -> JobID {
         self.dropEnded()
         if self.recentCount >= Self.recentLimit { self.retire() }

@@ -2,7 +2,7 @@ internal import FerryCore
 
 /// The notifications that have no final answer, within the room that the clients share.
 ///
-/// These are all of them, whether or not their clients still wait.
+/// A notification stays here even if its client has counted it as accepted.
 struct Jobs: Sendable {
     private var table: JobTable
     private var room: Room
@@ -12,7 +12,7 @@ struct Jobs: Sendable {
     /// - Parameters:
     ///   - identities: the number of clients.
     ///   - node: a random number, new for each process, or for each store.
-    ///   - first: the number of the first job. No job of this node ever had it.
+    ///   - first: the number of the first job. No job of this node has had this number.
     ///   - limit: the largest number of jobs.
     init(identities: Int, node: UInt64, first: UInt64, limit: Int) {
         self.table = JobTable(first: first)
@@ -31,7 +31,7 @@ struct Jobs: Sendable {
     /// All numbers, ascending.
     var ids: [JobID] { self.table.ids }
 
-    /// The job that came first; nil if the table is empty.
+    /// The job that was read first; nil if there is none.
     mutating func oldest() -> Job? { self.table.oldest() }
 
     /// Passes the jobs behind a place to `body`; see ``JobTable/look(from:atMost:_:)``.
@@ -39,7 +39,7 @@ struct Jobs: Sendable {
         self.table.look(from: &place, atMost: limit, body)
     }
 
-    /// Whether more may be read.
+    /// Whether another notification may be read.
     var hasRoom: Bool { self.room.isFree }
 
     /// Whether another notification may be read from this client.
@@ -48,13 +48,14 @@ struct Jobs: Sendable {
     /// A copy of the job; nil if the job has its final answer.
     subscript(id: JobID) -> Job? { self.table[id] }
 
-    /// The client of the job.
+    /// The client of the job; nil if the job has its final answer.
     func scope(of id: JobID) -> ReplayScope? { self.table[id]?.scope }
 
-    /// The `apns-id` of a notification, which is the same each time that it is sent.
+    /// The `apns-id` of a notification. It is the same at each attempt.
     func apnsID(of id: JobID) -> APNSID { APNSID(node: self.node, number: id.rawValue) }
 
-    /// Returns the number of the next job. If ``insert(_:as:)`` is not called before the next call, it stays unused.
+    /// Returns the number of the next job. If ``insert(_:as:)`` is not called before the next call, the number stays
+    /// unused.
     mutating func reserve() -> JobID { self.table.reserve() }
 
     /// Adds a job under its number; see ``JobTable/insert(_:as:)``.

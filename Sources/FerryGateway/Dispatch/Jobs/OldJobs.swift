@@ -2,8 +2,8 @@ internal import DequeModule
 
 /// Jobs that live long, by their numbers.
 ///
-/// Each arrival has a number of its own. A letter that is sent again keeps the number of its job, so only the arrival tells
-/// the job from an ended one.
+/// Each arrival has a number of its own. A letter that is sent again keeps the number of its ended job, and only the
+/// arrival distinguishes the two.
 struct OldJobs: Sendable {
     private struct Entry: Sendable {
         var job: Job
@@ -12,13 +12,13 @@ struct OldJobs: Sendable {
         mutating func change(_ body: (inout Job) -> Void) { body(&self.job) }
     }
 
-    /// Numbers of jobs in the order in which the jobs were read, with those that have ended since.
+    /// Numbers of jobs in the order of their arrivals. Some of these jobs have ended.
     private struct Order: Sendable {
         private(set) var entries: Deque<(arrival: UInt64, id: JobID)> = []
 
         mutating func append(_ arrival: UInt64, _ id: JobID, in jobs: [JobID: Entry]) {
             self.entries.append((arrival, id))
-            // The numbers of ended jobs would grow without a bound behind a job that lives long.
+            // Without this, the numbers of ended jobs would collect without a bound behind a job that lives long.
             guard self.entries.count > 2 * jobs.count + 64 else { return }
             self.entries.removeAll { jobs[$0.id]?.arrival != $0.arrival }
         }
@@ -32,7 +32,7 @@ struct OldJobs: Sendable {
             return nil
         }
 
-        /// Cost: the logarithm of the number of jobs.
+        /// The first entry after an arrival; nil behind the last one. Cost: the logarithm of the number of entries.
         func next(after arrival: UInt64) -> (arrival: UInt64, id: JobID)? {
             var (low, high) = (0, self.entries.count)
             while low < high {
@@ -45,7 +45,7 @@ struct OldJobs: Sendable {
 
     private var jobs: [JobID: Entry] = [:]
     private var lastArrival: UInt64 = 0
-    /// The jobs that were recent before.
+    /// The jobs that come from the ring.
     private var retired = Order()
     /// The jobs of an earlier process, and letters that were sent again.
     private var others = Order()
@@ -56,7 +56,7 @@ struct OldJobs: Sendable {
 
     /// Adds a job.
     ///
-    /// - Parameter wasRecent: whether the job was recent, and was read in the order of the numbers.
+    /// - Parameter wasRecent: whether the job comes from the ring, and was read in the order of the numbers.
     mutating func insert(_ job: consuming Job, as id: JobID, wasRecent: Bool) {
         self.lastArrival += 1
         self.jobs[id] = Entry(job: job, arrival: self.lastArrival)
@@ -69,10 +69,10 @@ struct OldJobs: Sendable {
 
     mutating func change(_ id: JobID, _ body: (inout Job) -> Void) { self.jobs[id]?.change(body) }
 
-    /// Returns whether there was such a job.
+    /// Removes a job. Returns false if there is no job with this number.
     mutating func remove(_ id: JobID) -> Bool { self.jobs.removeValue(forKey: id) != nil }
 
-    /// The job that was read first.
+    /// The job that was read first; nil if there is none.
     ///
     /// Cost: constant on average.
     mutating func oldest() -> Job? {

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// The rows of ``StoreTable/gates``, which say which gates were warm. A restart does not make them cold.
+/// The rows of ``StoreTable/gates``: the gates that were warm. So a restart makes no gate cold.
 ///
 /// ```
 ///   0, upstream's host and credential, 0, topic     the time of an acceptance, in UNIX seconds (4)
@@ -8,8 +8,8 @@ internal import NIOCore
 ///   2, name of a client that a reload removed       the same
 /// ```
 ///
-/// The second row has the host, credential and topic with which a client's tokens were refused. With another of these,
-/// the tokens may be good. The third row lets the next process deliver what a removed client left in the store.
+/// The second row shows at the next start whether a client has another host, credential or first topic. Its refused
+/// tokens may then be good. The third row lets the next process deliver the notifications of a removed client.
 enum GateRow {
     /// How long a gate stays warm after the last acceptance, in seconds.
     static let lifetime: UInt32 = 30 * 86_400
@@ -19,7 +19,7 @@ enum GateRow {
         route.upstreamKey.isEmpty ? nil : [0] + route.upstreamKey + [0] + route.topic
     }
 
-    /// The host and credential of an upstream, and the topic, of a gate's key; nil if the bytes are no such key.
+    /// The upstream's host and credential, and the topic, in the key of a gate; nil if the bytes are no such key.
     static func parts(ofGate key: [UInt8]) -> (upstreamKey: [UInt8], topic: [UInt8])? {
         guard key.first == 0, let end = key.dropFirst().firstIndex(of: 0), end > 1, end + 1 < key.count else {
             return nil
@@ -35,8 +35,9 @@ enum GateRow {
         self.key(of: route).map { StoreChange(.gates, key: $0, value: Array(buffer: ByteBuffer(integer: now))) }
     }
 
-    /// The rows that have no meaning any more. A gate's row is outdated after ``lifetime``. A client's row is outdated
-    /// if the configuration does not name the client, and its gate has no row.
+    /// The rows without a meaning. A gate's row is outdated after ``lifetime``. A client's row is outdated if the
+    /// configuration does not name the client, and its gate's row is outdated. A removed client's row is outdated if
+    /// the client is not in `left`.
     ///
     /// - Parameter left: the removed clients that still have notifications in the store.
     static func outdated(

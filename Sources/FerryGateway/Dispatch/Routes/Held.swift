@@ -7,7 +7,7 @@ internal import DequeModule
 ///   1       3       2       4          the places of the first tries
 /// ```
 ///
-/// Tries in the order of arrival would keep a gate shut for 83 minutes if a list begins with 5,000 bad tokens. So the
+/// If a list begins with 5,000 bad tokens, tries in the order of arrival would keep a gate shut for 83 minutes. So the
 /// tries come from several places, and the flows take turns.
 struct Held: Sendable {
     private struct Queue {
@@ -35,7 +35,7 @@ struct Held: Sendable {
 
     /// Removes and returns the notification that tries the gate next.
     ///
-    /// Cost: the notifications after its place, or those before it, move.
+    /// Cost: proportional to the number of notifications before its place or after it, whichever is smaller.
     mutating func takeOne() -> JobID? {
         guard let number = self.order.popFirst() else { return nil }
         guard var flow = self.flows.removeValue(forKey: number) else {
@@ -51,7 +51,7 @@ struct Held: Sendable {
         return job
     }
 
-    /// Removes and returns all notifications, each flow's in their order.
+    /// Removes and returns all notifications. Those of one flow keep their order.
     mutating func takeAll() -> [JobID] {
         defer { self = Held() }
         return self.order.flatMap { self.flows[$0]?.jobs ?? [] }

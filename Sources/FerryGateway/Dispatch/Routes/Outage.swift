@@ -13,9 +13,9 @@ internal import NIOCore
 /// learn why nothing arrives.
 ///
 /// The faults of one device prove nothing about the upstream: its notification may get 503 for an hour, and in a quiet
-/// gateway no other answer comes meanwhile. Such a notification is a trouble of its own, by its age. Two devices may
-/// have one cause, such as one person. The time counts from the third device on, so that its first fault proves nothing
-/// either, even if the two others were refused hours ago.
+/// gateway no other answer comes meanwhile. The age of that notification shows the trouble. Two devices may have one
+/// cause, such as one person. The time begins with the third device, because the faults of the other two may be hours
+/// old.
 struct Outage: Sendable {
     private enum State {
         case none
@@ -25,7 +25,7 @@ struct Outage: Sendable {
         case known
     }
 
-    /// The number of devices without another answer that make an outage.
+    /// The number of devices with nothing but faults that make an outage suspected.
     static let devices = 3
     /// The time with nothing but faults after which an outage is reported.
     static let patience: TimeAmount = .seconds(10)

@@ -39,7 +39,7 @@ struct Routes: Sendable {
 
     func isShut(_ route: Int) -> Bool { self.routes[route].gate.isShut }
 
-    /// Removes and returns the changes of rows for the store. They say which gates are warm.
+    /// Removes and returns the changed rows for the store; see ``GateRow``.
     mutating func takeRowChanges() -> [StoreChange] {
         guard !self.rowChanges.isEmpty else { return [] }
         defer { self.rowChanges = [] }
@@ -70,7 +70,7 @@ struct Routes: Sendable {
         self.routes[route].gate.blocked(reason, now: now)
     }
 
-    /// Ends the refusals of routes that are not used. Returns those whose gates were shut.
+    /// Makes the shut gates of unused routes cold. Returns these routes.
     mutating func leave(except used: Set<Int>) -> [Int] {
         let left = self.routes.indices.filter { self.isShut($0) && !used.contains($0) }
         for route in left { self.routes[route].gate.leave() }
@@ -106,7 +106,7 @@ struct Routes: Sendable {
 
     func hasOutage(_ upstream: Int) -> Bool { self.outages[upstream].isOn }
 
-    /// When the next notification tries a shut gate; nil: none waits.
+    /// When the next notification tries a shut gate; nil if no notification waits at one.
     var tryAt: NIODeadline? {
         self.waiting.lazy.filter { !self.held[$0].isEmpty }.compactMap { self.routes[$0].gate.tryAt }.min()
     }
@@ -142,7 +142,7 @@ struct Routes: Sendable {
 
     // MARK: Reloads and earlier processes
 
-    /// Notes in the store the gate of a client's first topic after a reload, and whether the reload removed the client.
+    /// Changes a client's rows after a reload: the gate of its first topic, and whether the reload removed the client.
     mutating func note(_ identity: GatewayIdentity) {
         guard let route = identity.routes.first, let key = GateRow.key(of: self.routes[route]) else { return }
         let (name, isConfigured) = (identity.storeName, identity.isConfigured)
@@ -152,10 +152,10 @@ struct Routes: Sendable {
         )
     }
 
-    /// Opens the gates that an earlier process found warm, with this host, topic and credential.
+    /// Makes the gates warm that were warm in an earlier process, with the same host, topic and credential.
     ///
-    /// - Returns: the names in the store of the clients whose tokens an earlier process sent to another host or with other
-    ///   credentials.
+    /// - Returns: the store names of the clients whose first topic had another host, credential or name in an earlier
+    ///   process.
     mutating func restore(_ rows: [StoreRow], of identities: [GatewayIdentity], now: UInt32) -> Set<String> {
         let rows = Dictionary(rows.map { ($0.key, $0.value) }, uniquingKeysWith: { first, _ in first })
         for index in self.routes.indices {

@@ -3,9 +3,9 @@ internal import NIOCore
 
 /// The gate of one topic with one credential. It decides whether notifications are sent and refusals reported.
 ///
-/// With a wrong environment, topic or key, all tokens look bad, and status 8 makes clients delete them. So status 8 is
-/// not reported before the first acceptance. The gate shuts after too many refusals without an acceptance, or after a
-/// refusal of the topic or the credentials. Notifications then wait, and one each second tries the gate.
+/// With a wrong environment, topic or key, APNs refuses all tokens, and status 8 makes clients delete them. So status 8
+/// is not reported before the first acceptance. The gate shuts after too many refusals without an acceptance, or after
+/// a refusal of the topic or the credentials. Notifications then wait, and one each second tries the gate.
 ///
 /// ```
 ///            accepted
@@ -25,7 +25,7 @@ struct TopicGate: Sendable {
         case shut(Reason?, tryAt: NIODeadline)
     }
 
-    /// The number of dead tokens with which a list may begin without an alarm.
+    /// The number of refused tokens that shuts a cold gate. A list may begin with fewer dead tokens without an alarm.
     static let patience = 20
     /// The time between two tries while the gate is shut.
     static let pause: TimeAmount = .seconds(1)
@@ -34,7 +34,7 @@ struct TopicGate: Sendable {
     private static let noteInterval: UInt32 = 86_400
 
     private var state = State.cold(refusals: 0)
-    /// The last acceptance that the store knows, in UNIX seconds.
+    /// The last acceptance that was noted for the store, in UNIX seconds.
     private var notedAt: UInt32 = 0
 
     /// Whether status 8 may be reported.
@@ -57,13 +57,13 @@ struct TopicGate: Sendable {
         return true
     }
 
-    /// Notes that APNs knows the token. It accepted the notification, or it said when the app was removed.
+    /// Notes that APNs knows the token: it accepted the notification, or said that the device has lost the app.
     mutating func accepted(now: UInt32) {
         self.state = .warm
         self.notedAt = now
     }
 
-    /// Whether the last acceptance that the store knows is a day old.
+    /// Whether the last acceptance that was noted for the store is a day old.
     func isOld(now: UInt32) -> Bool { now > self.notedAt && now - self.notedAt >= Self.noteInterval }
 
     /// Notes a refused token. Returns whether the gate shuts.
@@ -77,7 +77,7 @@ struct TopicGate: Sendable {
         return true
     }
 
-    /// Forgets what was refused, because no notification comes any more that could open the gate.
+    /// Makes a shut gate cold, because no notification will come that could open it.
     mutating func leave() { if self.isShut { self.state = .cold(refusals: 0) } }
 
     /// Notes that the topic or the credentials were refused. Returns whether the gate shuts.

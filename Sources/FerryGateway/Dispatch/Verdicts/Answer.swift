@@ -3,8 +3,8 @@ internal import FerryPlatform
 
 /// The gateway's reaction to an outcome of its upstream.
 ///
-/// Old clients know nine status codes, and react differently to each. Some codes make a client give up or try for ever.
-/// Such a code is never sent for a fault that is not the client's.
+/// Old clients know nine status codes, and react differently to each. Some codes make a client give up, or try for
+/// ever. The gateway never sends such a code for a fault that is not the client's.
 package enum Answer: Hashable, Sendable {
     /// The client gets no response, so it counts the notification as accepted.
     case accepted
@@ -16,7 +16,7 @@ package enum Answer: Hashable, Sendable {
     /// The token does not fit the topic. The next topic of the identity is tried. After the last topic, the
     /// notification is refused with status 8.
     case tryOtherTopic
-    /// The notification is sent again after this time, with the same `apns-id`.
+    /// The notification is sent again after a back-off, with the same `apns-id`.
     case retry(Retry)
     /// The topic or the credentials are at fault, so every other notification would fail too. Keep this one, and raise
     /// the alarm.
@@ -28,9 +28,9 @@ package enum Answer: Hashable, Sendable {
     /// The notification may have arrived. The configuration decides whether it is sent again.
     case unknown
 
-    /// How soon a notification is sent again.
+    /// The kind of the back-off.
     package enum Retry: Hashable, Sendable {
-        /// After the back-off.
+        /// The usual back-off.
         case later
         /// The device gets too many notifications. This one waits longer, and others do not wait for it.
         case deviceIsBusy
@@ -67,7 +67,7 @@ package enum Answer: Hashable, Sendable {
         }
     }
 
-    /// A server's fault mends itself, a request's fault does not.
+    /// A server error passes, so the notification is sent again. The fault of a request would come again.
     private init(unforeseen rejection: Rejection) {
         self = rejection.status ?? 500 >= 500 ? .retry(.later) : .deadLetter
     }

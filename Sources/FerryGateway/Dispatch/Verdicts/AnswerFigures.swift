@@ -1,14 +1,14 @@
 package import FerryCore
 internal import NIOCore
 
-/// APNs' answers of one upstream: how many of each kind, and how long they took.
+/// The numbers of APNs' answers at one upstream, and the times that they took.
 package struct AnswerFigures: Hashable, Sendable {
-    /// The refusals by reason. A reason that Ferry does not know counts as ``Reason/unknown``: a peer could otherwise make
-    /// any number of entries.
+    /// The number of refusals by reason. A reason that Ferry does not know counts as ``Reason/unknown``, because a peer
+    /// could otherwise make any number of entries.
     package private(set) var refusals: [Reason: Int] = [:]
-    /// The notifications that APNs took.
+    /// The number of notifications that APNs accepted.
     package private(set) var accepted = 0
-    /// The times from the frame to the answer, of notifications that APNs accepted or refused at the first try.
+    /// The times from the reading of a notification to APNs' answer, if APNs answered the first attempt.
     package private(set) var times = TimeHistogram()
     /// The times of the last one to two minutes.
     var recent = RecentTimes()
@@ -19,7 +19,7 @@ package struct AnswerFigures: Hashable, Sendable {
         case .accepted:
             self.accepted += 1
         case .rejected(let rejection):
-            // Its fate is known without APNs.
+            // APNs did not refuse this notification.
             guard rejection.origin == .apns else { return }
             self.refusals[rejection.reason.isKnown ? rejection.reason : .unknown, default: 0] += 1
         case .expired, .undelivered, .uncertain:

@@ -6,9 +6,9 @@
 package struct FateCounts: Hashable, Codable, Sendable {
     /// Notifications that were read whole, faulty ones too.
     package var read = 0
-    /// Notifications that an earlier process had read, and that the store had without an answer.
+    /// Notifications of an earlier process that the store had without an answer.
     package var recovered = 0
-    /// Dead letters that an operator sent again.
+    /// Letters that an operator sent again.
     package var retried = 0
     /// Notifications that went to the upstream, each counted once.
     package var forwarded = 0
@@ -16,9 +16,9 @@ package struct FateCounts: Hashable, Codable, Sendable {
     package var waiting = 0
     /// Copies of notifications that had been read before.
     package var swallowed = 0
-    /// Notifications that the gateway refused itself.
+    /// Notifications that the gateway itself refused.
     package var refusedHere = 0
-    /// Notifications to tokens that APNs had refused before, whose refusal was not told.
+    /// Notifications that the gateway refused because no error response had told APNs' earlier refusal of the token.
     package var knownBad = 0
     /// Notifications that expired or ended as dead letters before they went out.
     package var droppedUnsent = 0
@@ -34,11 +34,11 @@ package struct FateCounts: Hashable, Codable, Sendable {
 
     /// Notifications that may have arrived, and are sent once more.
     package var copies = 0
-    /// Error responses that named a rejected notification.
+    /// Error responses that told clients a rejection.
     package var told = 0
     /// Rejections that no error response told. The next push to the token may be refused instead.
     package var deferred = 0
-    /// Notifications that the client counts as accepted because their answer took too long.
+    /// Notifications that clients count as accepted without an answer.
     package var released = 0
 
     /// Lines of the list of rejections that its file does not have.

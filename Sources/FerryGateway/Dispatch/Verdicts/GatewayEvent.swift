@@ -1,7 +1,8 @@
 package import FerryBinary
 package import FerryCore
 
-/// An event that the owner must write down. Each rejection comes once, even if an error response tells it.
+/// An event that the owner writes to the list of rejections or to the log. Each rejection comes once, also if an error
+/// response tells it.
 package enum GatewayEvent: Hashable, Sendable {
     /// An entry of the list of rejections.
     case refused(Refusal)
@@ -40,8 +41,8 @@ package enum GatewayEvent: Hashable, Sendable {
     /// `limit` lines wait for the file of the list of rejections. The oldest are given up.
     case listFull(limit: Int)
 
-    /// A client sent bytes that are not a notification. They get no error response. A rejection of the notification
-    /// just before them is told first, if it may be told. Then the connection ends.
+    /// A client sent bytes that are not a notification. The bytes get no error response. If the last notification
+    /// before them was rejected, an error response may tell that first. Then the connection ends.
     case violation(identity: Int, NotificationViolation)
     /// A client with this address was refused in the handshake, for the reason in this sentence.
     case stranger(address: String, String)

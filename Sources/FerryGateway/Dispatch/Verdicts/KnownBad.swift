@@ -3,7 +3,8 @@ internal import FerryCore
 
 /// The refused tokens that no error response has named. The next push to such a token is answered with its status.
 ///
-/// The number is bounded: the oldest token is dropped first. Its refusal is then in the list of rejections only.
+/// The number of tokens is bounded. The oldest one is dropped first, and then only the list of rejections has its
+/// refusal.
 struct KnownBad: Sendable {
     struct Key: Hashable, Sendable {
         /// The number of the route: topic and credential.

@@ -5,7 +5,8 @@ internal import NIOCore
 /// The verdicts on notifications: the events for the list of rejections, the feedback lists, the tokens that are known to
 /// be bad, and the counts.
 struct Verdicts: Sendable {
-    /// The token of a rejected notification, until its rejection is told or deferred, or newer ones take its room.
+    /// The token of a rejected notification. It is kept until the rejection is deferred, or until newer ones take its
+    /// room.
     private struct Rejected {
         var key: KnownBad.Key
         var status: BinaryStatus
@@ -53,7 +54,7 @@ struct Verdicts: Sendable {
 
     /// Counts an answer of APNs.
     ///
-    /// - Parameter time: the time since its notification was read; nil if it counts in no histogram.
+    /// - Parameter time: the time since the notification was read; nil if it counts in no histogram.
     mutating func answered(_ outcome: Outcome, by upstream: Int, after time: TimeAmount?, now: NIODeadline) {
         self.answers[upstream].add(outcome, after: time, now: now)
     }
@@ -62,7 +63,7 @@ struct Verdicts: Sendable {
         self.answers[upstream].recent.times(now: Int64(clamping: now.uptimeNanoseconds))
     }
 
-    /// Removes and returns the events that must be written down.
+    /// Removes and returns the events.
     mutating func takeEvents() -> [GatewayEvent] {
         defer {
             self.events = []
@@ -103,7 +104,7 @@ struct Verdicts: Sendable {
 
     // MARK: Rejections that are not told yet
 
-    /// Keeps the token of a rejection until the rejection is told.
+    /// Keeps the token of a rejection, for ``deferRejection(of:client:)``.
     mutating func keep(_ id: JobID, _ key: KnownBad.Key, _ status: BinaryStatus) {
         self.rejected[id] = Rejected(key: key, status: status)
         self.rejectedOrder.append(id)
@@ -114,7 +115,8 @@ struct Verdicts: Sendable {
         self.rejected[oldest] = nil
     }
 
-    /// Notes that no error response will tell this rejection. The next push to the token may be refused in its place.
+    /// Notes that no error response will tell the client this rejection. The next push to the token may be refused in
+    /// its place.
     mutating func deferRejection(of id: JobID?, client: Int) {
         self.count(client) { $0.deferred += 1 }
         guard let id, let rejected = self.rejected.removeValue(forKey: id) else { return }
@@ -123,13 +125,13 @@ struct Verdicts: Sendable {
 
     // MARK: Known bad tokens
 
-    /// Whether there is a token whose refusal was not told.
+    /// Whether there is a token whose refusal no error response has named.
     var knowsBadTokens: Bool { !self.knownBad.isEmpty }
 
-    /// The status of a token whose refusal was not told.
+    /// The status of a token whose refusal no error response has named; nil for any other token.
     func knownBad(_ token: [UInt8], route: Int) -> BinaryStatus? { self.knownBad[.init(route: route, token: token)] }
 
-    /// Forgets a token whose refusal is told now.
+    /// Forgets a token, because the gateway refuses a notification to it now.
     mutating func forgetKnownBad(_ token: [UInt8], route: Int) {
         self.knownBad.remove(.init(route: route, token: token))
     }
