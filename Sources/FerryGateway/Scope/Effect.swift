@@ -3,17 +3,17 @@ internal import FerryCore
 
 /// One thing that an input of a client causes outside of its ``GatewayScope``.
 ///
-/// A rejection has five shapes on its way from APNs to an old client. Each is made where the next question is answered:
+/// A rejection has five shapes on its way from APNs to an old client:
 ///
 /// ```
-///   Rejection           what APNs said
-///   Answer.refused      what the gateway does with it
-///   JobFate.rejected    what each connection and each copy gets that waits for it
+///   Rejection           the answer of APNs
+///   Answer.refused      the reaction of the gateway
+///   JobFate.rejected    the result for each connection and each copy that waits
 ///   Ledger.Rejection    the one notification that a connection may name
 ///   ErrorResponse       the six bytes
 /// ```
 ///
-/// A rejection that no six bytes will tell ends as ``deferRejection(of:)``.
+/// A rejection that no error response will tell ends as ``deferRejection(of:)``.
 enum Effect: Hashable, Sendable {
     // For the socket.
 
@@ -35,7 +35,7 @@ enum Effect: Hashable, Sendable {
     case release(JobID)
     /// A faulty notification was read.
     ///
-    /// - Parameter mayHear: whether an error response may tell the client something.
+    /// - Parameter mayHear: whether an error response may be useful to the client.
     case refuse(NotificationRefusal, mayHear: Bool)
     /// The client sent bytes that are not a notification.
     case report(NotificationViolation)
@@ -46,7 +46,7 @@ enum Effect: Hashable, Sendable {
     case begin(EpisodeID, named: JobID?)
     /// The connection gave up the error response that begins this episode.
     case giveUp(EpisodeID)
-    /// The episode is over. If it is unheard, the rejection that began it was not told.
+    /// The episode is over. If it is unheard, the client may not have read the rejection that began it.
     case end(EpisodeID, isUnheard: Bool, named: JobID?)
     /// The class or a habit of the client changed.
     case learn

@@ -111,7 +111,8 @@ struct GatewayScope: ~Copyable {
 
     /// Takes bytes of a client.
     ///
-    /// - Parameter admit: judges a notification with the filter. The span is valid during the call.
+    /// - Parameter admit: admits a notification with the filter. The span has the bytes of the frame, and is valid
+    ///   during the call.
     mutating func received(
         _ id: ConnectionID,
         _ bytes: consuming ByteBuffer,
@@ -137,7 +138,7 @@ struct GatewayScope: ~Copyable {
         self.tellRefusals(from: start, around, &effects)
     }
 
-    /// Completes the reports of faulty notifications. Whether the client may hear is known only after the whole input.
+    /// Sets `mayHear` of the faulty notifications, which is known only after the whole input.
     private func tellRefusals(from start: Int, _ around: Surroundings, _ effects: inout [Effect]) {
         for index in effects.indices.dropFirst(start) {
             guard case .refuse(let refusal, _) = effects[index] else { continue }
@@ -179,7 +180,7 @@ struct GatewayScope: ~Copyable {
         }
     }
 
-    /// Ends a connection: with status 10 where that is safe.
+    /// Ends a connection, with status 10 where that is safe.
     mutating func shutDown(_ id: ConnectionID, by end: NIODeadline, _ around: Surroundings, _ effects: inout [Effect]) {
         self.step(id, around, &effects) { $0.shutDown(by: end, now: $1, standing: $2, effects: &$3) }
     }
@@ -187,8 +188,8 @@ struct GatewayScope: ~Copyable {
     /// Passes the result of a job to a notification that waits for it.
     ///
     /// - Parameter standing: the standing of the client.
-    /// - Returns: whether the connection tells or defers a rejection. It does not if it is closed, or if the
-    ///   notification is a follower, whose rejection the replay filter tells.
+    /// - Returns: whether the connection tells or defers a rejection. It does neither if it is closed, or if the
+    ///   notification is a follower, whose rejection the replay filter keeps for a copy.
     mutating func settled(
         _ reader: Job.Reader,
         _ job: JobID,
@@ -229,12 +230,12 @@ struct GatewayScope: ~Copyable {
         }
     }
 
-    /// Wakes a connection, because the store has come back or is given up.
+    /// Lets a connection look at the changed state of the store.
     mutating func look(_ id: ConnectionID, _ around: Surroundings, _ effects: inout [Effect]) {
         self.step(id, around, &effects) { $0.timePassed(now: $1, standing: $2, effects: &$3) }
     }
 
-    /// Carries out due work. A call that is too early does no harm.
+    /// Carries out due work. A call before ``nextDeadline`` does no harm.
     mutating func timePassed(_ around: Surroundings, _ effects: inout [Effect]) {
         self.filter.timePassed(now: around.now.monotonic, effects: &effects)
         while let timer = self.timers.min, timer.at <= around.now.monotonic {
@@ -256,7 +257,7 @@ struct GatewayScope: ~Copyable {
         self.known = (self.filter.replayClass, self.filter.habits)
     }
 
-    /// Takes what a reload says of the client's habit after an error response.
+    /// Takes the client's habit after an error response from a reload.
     mutating func configure(resends: Bool?) {
         self.filter.configure(resends: resends)
         self.known = (self.filter.replayClass, self.filter.habits)
@@ -289,7 +290,7 @@ struct GatewayScope: ~Copyable {
         self.perform(action, index, around, &effects)
     }
 
-    /// Notes an input of a connection that the scope does not have, although the machine has its place.
+    /// Fails in a debug build: the machine has the place of a connection that the scope does not have.
     private static func noConnection() { assertionFailure("a connection that has a place is open in its scope") }
 
     /// Passes a connection's evidence about its client to the filter.

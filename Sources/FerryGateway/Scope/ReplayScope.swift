@@ -8,12 +8,12 @@ struct ReplayScope: Hashable, Sendable {
         case network(UInt64)
     }
 
-    /// The number of the identity in the owner's configuration.
+    /// The number of the identity in ``Dispatch``.
     let identity: Int
     private let address: Address
 
-    /// - Parameter address: four or sixteen bytes in network order. With any other number, the scope is the whole
-    ///   identity. An IPv4 address in IPv6 form counts as IPv4.
+    /// - Parameter address: four or sixteen bytes in network order. With another number of bytes, the scope is the
+    ///   whole identity. An IPv4 address in IPv6 form counts as IPv4.
     init(identity: Int, address: [UInt8]) {
         let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
         self.identity = identity

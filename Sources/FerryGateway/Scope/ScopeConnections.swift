@@ -6,13 +6,13 @@ internal import NIOCore
 struct ScopeConnections: ~Copyable {
     struct Entry: ~Copyable {
         var connection: GatewayConnection
-        /// Whether the owner was told to read.
+        /// Whether the owner reads, by the last effect.
         var isReading = true
         /// The earliest timer that is set for the connection.
         var timer = NIODeadline.distantFuture
         /// The episode that the journal has, while its error response is not written.
         var journalled: EpisodeID?
-        /// Whether the journal has a notification of the connection.
+        /// Whether the journal has a record of the connection.
         var isJournalled = false
         /// Whether the timer must be set again at the end of the turn.
         var isTouched = false
@@ -41,7 +41,7 @@ struct ScopeConnections: ~Copyable {
             self.indices[self.all[index].connection.id] = index
         }
         _ = self.all.removeLast()
-        // A client that once had many connections would keep their memory for as long as its scope is known.
+        // Otherwise the scope of a client that once had many connections would keep their memory.
         if last == 0 { self = ScopeConnections() }
     }
 }

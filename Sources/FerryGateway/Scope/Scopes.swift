@@ -115,7 +115,7 @@ struct Scopes: ~Copyable {
         ClientHabit(self.key(of: place), self.cells[place.index].scope.filter)
     }
 
-    /// Takes what a reload says of a client's habit after an error response.
+    /// Takes a client's habit after an error response from a reload.
     mutating func configure(_ identity: Int, resends: Bool?) {
         for (key, place) in self.places where key.identity == identity {
             self.cells[place.index].scope.configure(resends: resends)
