@@ -33,17 +33,18 @@ extension GatewayConnection {
         return .closeOutput
     }
 
-    /// Gives up the present rejection, and continues to read.
+    /// Defers the present rejection, and continues to read.
     mutating func giveUp(_ effects: inout [Effect]) {
         if let rejection = self.ledger.rejection { effects.append(.deferRejection(of: rejection.job)) }
         self.ledger.pass()
         self.state = .reading
     }
 
-    /// Notes that the drain is over. A client that reads late also repeats later notifications.
+    /// Notes that the drain is over. Later notifications stay followers, because a client that reads late repeats them,
+    /// too.
     mutating func becomeDeaf() { self.state = .deaf }
 
-    /// Ends the output although the client still writes. The client writes until it sees the end.
+    /// Ends the output before the client pauses, because a circling client writes until it sees the end.
     mutating func endOutput() {
         guard case .draining(var drain) = self.state, drain.output == .open else { return }
         drain.output = .ending
@@ -72,7 +73,7 @@ extension GatewayConnection {
         return .close(episode)
     }
 
-    /// Forgets the rejections that were deferred, or that the replay filter will tell.
+    /// Forgets the rejections. They are deferred, or the replay filter keeps them for copies.
     mutating func forgetRejections() {
         while self.ledger.rejection != nil { self.ledger.pass() }
     }

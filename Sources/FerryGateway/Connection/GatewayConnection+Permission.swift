@@ -29,7 +29,8 @@ extension GatewayConnection {
     ///
     /// A client that gives all its notifications one identifier would find the first of them, and repeat everything
     /// since then. So the client must have numbered its notifications before. If it was also seen to use an identifier
-    /// twice, this connection itself must have numbers. A client with a single notification to find needs none.
+    /// twice, this connection itself must have numbers. A client whose connection carries a single notification needs
+    /// no numbers.
     private func name(_ identifier: UInt32?, _ standing: ReplayFilter.Standing, isAlone: Bool) -> UInt32? {
         guard self.numbersPushes || standing.numbering == .all || isAlone, standing.replayClass != .never else {
             return nil
@@ -39,9 +40,8 @@ extension GatewayConnection {
 
     private func isAlone(_ standing: ReplayFilter.Standing) -> Bool { standing.isSingle && self.ledger.next == 1 }
 
-    /// Whether only one fact is missing for the error response. The client may open a connection for each notification,
-    /// but it has ended none so far. Its first connections all stay open at the same time, because each waits for an
-    /// error response.
+    /// Whether the error response lacks only the proof that the client opens a connection for each notification. Such a
+    /// client has ended none of its first connections, because each waits for an error response.
     func mayBecomeAlone(_ candidate: Candidate, _ standing: ReplayFilter.Standing, now: NIODeadline) -> Bool {
         guard self.mayBecomeAlone(candidate, standing) else { return false }
         var known = standing
@@ -58,9 +58,9 @@ extension GatewayConnection {
         identifier.flatMap { self.ledger.isUnique($0) ? $0 : nil }
     }
 
-    /// When the client will be calm if no more bytes come. A client that is still writing may have gone, or may close
-    /// when it reads the six bytes. The reset would then destroy bytes that the gateway has not read. While the gateway
-    /// does not read, silence says nothing about the client.
+    /// When the client will be calm if no more bytes come. A client that still writes may close when it reads the six
+    /// bytes, and the reset would destroy bytes that the gateway has not read. While the gateway does not read, silence
+    /// says nothing about the client.
     func calmAt(_ candidate: Candidate, _ standing: ReplayFilter.Standing) -> NIODeadline {
         guard case .rejection = candidate.word else { return .distantPast }
         guard self.isReading, !self.mayBecomeAlone(candidate, standing) else { return .distantFuture }
@@ -81,7 +81,8 @@ extension GatewayConnection {
 }
 
 extension ReplayClass {
-    /// The number of followers above which the client has forgotten the named notification, as far as it is known.
+    /// The number of followers above which the client has forgotten the named notification; `Int.max` if it is not
+    /// known.
     fileprivate var followerLimit: Int {
         if case .resends(let reach) = self { reach.limit ?? .max } else { .max }
     }

@@ -4,8 +4,8 @@ internal import NIOCore
 extension GatewayConnection {
     /// The state of the connection; ``GatewayConnection`` has the drawing.
     enum State: Sendable {
-        /// Notifications are read, without a time limit: an idle client keeps its connection. ``StrangerOrder`` ends those
-        /// that never send.
+        /// Notifications are read, without a time limit: an idle client keeps its connection. ``StrangerOrder`` ends
+        /// connections that never send.
         case reading
         /// A last word is known, and waits until the client is calm.
         case calming(Candidate)
@@ -26,7 +26,7 @@ extension GatewayConnection {
             }
         }
 
-        /// Whether a rejection may still be told.
+        /// Whether an error response may still be written.
         var mayTell: Bool {
             switch self {
             case .reading, .calming, .journalling: true
@@ -37,7 +37,7 @@ extension GatewayConnection {
         var drain: Drain? { if case .draining(let drain) = self { drain } else { nil } }
     }
 
-    /// A last word that is waiting to be written.
+    /// A last word that waits until it is written.
     struct Candidate: Sendable {
         enum Word: Sendable {
             case rejection(Ledger.Rejection)

@@ -24,7 +24,7 @@ extension GatewayConnection {
         return action
     }
 
-    /// When a full window has stopped the reading for too long; nil while the connection reads, or if it ends already.
+    /// When a full window has stopped the reading for too long; nil while the connection reads, or if it is ending.
     private var stopEnd: NIODeadline? {
         guard let stoppedAt = self.stoppedAt, self.state.isAdopting else { return nil }
         guard self.state.mayTell else {
@@ -72,7 +72,8 @@ extension GatewayConnection {
                 guard min(until, self.overruledAt(candidate)) <= now else { return .none }
                 guard case .rejection = candidate.word else {
                     // Without its last word, the client would lose notifications that it has written and the gateway
-                    // has not read. Without the journal, a kill in the next minutes would make copies.
+                    // has not read. Without the journal's record, only a kill in the next minutes would do harm:
+                    // devices would get copies.
                     let response = self.response(to: candidate, standing, now: now)
                     guard let response else { return self.closeOutput(now: now, &effects) }
                     return self.tell(response, candidate, now: now)
@@ -145,8 +146,8 @@ extension GatewayConnection {
         return min(limit, self.pace.heardAt + GatewayBounds.shutdownQuiet + self.roundTrip + self.roundTrip)
     }
 
-    /// When the word of a stop goes before the candidate, if that is a rejection. A client that never pauses is not told a
-    /// rejection. Without the word of the stop, it would lose what the gateway does not read any more.
+    /// When a stop gives up a candidate that is a rejection. A client that never pauses would otherwise get no last
+    /// word, and lose the notifications that the gateway no longer reads.
     private func overruledAt(_ candidate: Candidate) -> NIODeadline {
         guard case .rejection = candidate.word, let stop = self.stop else { return .distantFuture }
         guard !stop.isUrgent else { return stop.since }
@@ -158,13 +159,13 @@ extension GatewayConnection {
         return self.stop.map { min(end, self.stopAt($0)) } ?? end
     }
 
-    /// When the output is closed after an error response: the client has had time to act on it, and pauses. Nil if it
-    /// is closed.
+    /// When the output is closed after an error response, because the client has had time to read it, and pauses. Nil
+    /// if the output is closed.
     private func outputEnd(_ drain: Drain) -> NIODeadline? {
         let earliest = drain.startedAt + GatewayBounds.outputDelay + self.roundTrip
         switch drain.output {
         case .open:
-            // While the gateway does not read, the silence is its own and not the client's.
+            // While the gateway does not read, silence says nothing about the client.
             guard self.isReading else { return self.drainEnd(drain) }
             let pause = max(self.pace.heardAt, self.resumedAt) + GatewayBounds.outputQuiet + self.roundTrip
             return min(max(earliest, pause), self.drainEnd(drain))
@@ -179,7 +180,7 @@ extension GatewayConnection {
         let quiet = max(GatewayBounds.drainQuiet, self.roundTrip + self.roundTrip + self.roundTrip)
         let end = drain.startedAt + GatewayBounds.drain
         if self.stop?.isUrgent ?? false { return drain.startedAt + GatewayBounds.drainQuiet }
-        // While the gateway does not read, the silence is its own and not the client's.
+        // While the gateway does not read, silence says nothing about the client.
         guard self.isReading else { return end }
         return min(end, max(self.pace.heardAt, drain.startedAt, self.resumedAt) + quiet)
     }

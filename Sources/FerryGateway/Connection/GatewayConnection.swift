@@ -4,8 +4,8 @@ internal import NIOCore
 
 /// The gateway's end of one connection of an old client, without I/O.
 ///
-/// It reads notifications, keeps their results in a ``Ledger``, and tells at most one rejection, when that is safe.
-/// Everything else that is rejected is deferred: ``Effect/deferRejection(of:)``.
+/// It reads notifications, keeps their results in a ``Ledger``, and tells at most one rejection, when that is safe. It
+/// defers the others: ``Effect/deferRejection(of:)``.
 ///
 /// ```
 ///   ┌─────────┐ rejection   ┌─────────┐  calm   ┌─────────────┐
@@ -31,8 +31,8 @@ internal import NIOCore
 ///   └────────────────────────────────────────────┘
 /// ```
 ///
-/// While it drains, and while it is deaf, the machine reads and admits notifications as before, so none is lost. "Calm"
-/// is judged again in the turn in which the error response is written.
+/// While the connection drains, and while it is deaf, it reads and admits notifications as before, so no notification
+/// is lost. "Calm" is judged again in the turn in which the error response is written.
 ///
 /// The owner asks the scope's ``ReplayFilter`` for the client's standing, calls ``timePassed(now:standing:)`` at
 /// ``nextDeadline``, reads only while ``isReading``, and does each action before its next call.
@@ -54,14 +54,14 @@ struct GatewayConnection: ~Copyable, Sendable {
         case close(EpisodeID?)
     }
 
-    /// A notification that was read, for the owner to judge.
+    /// A notification that was read, before its admission.
     struct Offer: Sendable {
         var frame: NotificationFrame
         var sequence: UInt64
         var origin: ReplayFilter.Origin
     }
 
-    /// The owner's judgement of a notification.
+    /// The owner's admission of a notification.
     struct Admitted: Sendable {
         /// The notification with its own job, or with the job that it joins, and the fate of that job.
         var follower: Follower
@@ -95,7 +95,7 @@ struct GatewayConnection: ~Copyable, Sendable {
         case full
     }
 
-    /// The evidence of this connection about a client that opens one for each notification.
+    /// The evidence of a connection on whether its client opens one for each notification.
     enum Single: Hashable, Sendable {
         case unknown
         /// The client ended the connection after its only notification.
@@ -116,18 +116,18 @@ struct GatewayConnection: ~Copyable, Sendable {
     var ledger = Ledger()
     var pace: Pace
     var stop: Stop?
-    /// The time at which the process ends its connections; nil while it goes on.
+    /// When the connection is closed at the latest; nil until ``shutDown(by:now:standing:effects:)``.
     private(set) var endsAt: NIODeadline?
     /// When the window became full; nil while the connection reads.
     var stoppedAt: NIODeadline?
     var resumedAt = NIODeadline.distantPast
-    /// The named notification, and the end of its followers, which is nil while they drain. Nil if nothing was told.
+    /// The named notification, and the end of its followers: nil while later notifications are followers, too. Nil
+    /// before an error response.
     var told: (sequence: UInt64, end: UInt64?)?
     private var crashMisses = 0
-    /// The latest end of the connection after invalid bytes that followed a rejected notification; nil if there were
-    /// none. Both have the same cause, such as a length that counts characters, so the rejection is told first.
+    /// When invalid bytes after a rejected notification count as a violation at the latest; nil without such bytes. The
+    /// bytes and the rejection have one cause, such as a length that counts characters, so the rejection is told first.
     private(set) var brokenEnd: NIODeadline?
-    /// The evidence about a client that opens a connection for each notification.
     private(set) var single = Single.unknown
 
     /// The number of bytes that belong to no whole notification.
@@ -157,15 +157,16 @@ struct GatewayConnection: ~Copyable, Sendable {
     /// Notes the round trip that the system measured.
     mutating func sampled(roundTrip: TimeAmount) { self.transportRoundTrip = max(roundTrip, .zero) }
 
-    /// The longer one of both measurements. A balancer that answers for the client hides the path behind it from the
-    /// system, but not from TLS.
+    /// The longer of the two measured round trips. A balancer that answers for the client hides the path behind it from
+    /// the system, but not from TLS.
     var roundTrip: TimeAmount {
         max(self.transportRoundTrip ?? GatewayBounds.unknownRoundTrip, self.handshakeRoundTrip)
     }
 
     /// Takes bytes from the client. One read may exceed the window.
     ///
-    /// - Parameter admit: gets each whole notification, and the bytes that its ranges refer to, valid during the call.
+    /// - Parameter admit: gets each whole notification, and the bytes that its ranges refer to. The bytes are valid
+    ///   during the call.
     mutating func received(
         _ bytes: consuming ByteBuffer,
         now: NIODeadline,
@@ -206,8 +207,8 @@ struct GatewayConnection: ~Copyable, Sendable {
         return self.proceed(now: now, standing: standing, &effects)
     }
 
-    /// Notes the result of a notification. It is the result of its own job, or for a swallowed copy, of the job that
-    /// the copy joined.
+    /// Notes the result of a notification. The result is that of its own job, or for a swallowed copy that of the
+    /// joined job.
     mutating func settled(
         _ sequence: UInt64,
         _ job: JobID,
@@ -254,7 +255,7 @@ struct GatewayConnection: ~Copyable, Sendable {
         return self.close(&effects)
     }
 
-    /// Carries out due work. A call that is too early or repeated does no harm.
+    /// Carries out due work. A call that is early or repeated does no harm.
     mutating func timePassed(
         now: NIODeadline,
         standing: ReplayFilter.Standing,
@@ -263,9 +264,9 @@ struct GatewayConnection: ~Copyable, Sendable {
         self.proceed(now: now, standing: standing, &effects)
     }
 
-    /// Ends the connection in an orderly way: with status 10 where that is safe.
+    /// Ends the connection, with status 10 where that is safe.
     ///
-    /// - Parameter end: when the connection is closed as it is.
+    /// - Parameter end: when the connection is closed at the latest.
     mutating func shutDown(
         by end: NIODeadline,
         now: NIODeadline,
@@ -277,9 +278,9 @@ struct GatewayConnection: ~Copyable, Sendable {
         return self.proceed(now: now, standing: standing, &effects)
     }
 
-    // MARK: What it is
+    // MARK: State
 
-    /// Whether the owner may read. A full window stops it for at most 8 s.
+    /// Whether the owner may read. A full window stops the reading for at most 8 s.
     var isReading: Bool {
         switch self.state {
         case .closed: false
@@ -295,7 +296,7 @@ struct GatewayConnection: ~Copyable, Sendable {
     /// Whether the client was seen to give one identifier to two notifications.
     var repeatsIdentifiers: Bool { self.ledger.repeatsIdentifiers }
 
-    /// Whether one notification was read, and nothing was told.
+    /// Whether exactly one notification was read, and an error response may still be written.
     var isSingle: Bool { self.ledger.next == 1 && self.state.mayTell }
 
     /// Notes that the connection stays open after its only notification.
@@ -312,17 +313,17 @@ struct GatewayConnection: ~Copyable, Sendable {
         }
     }
 
-    /// Whether a rejection of its only notification waits to be told.
+    /// Whether the rejection of the connection's only notification waits until it may be told.
     var waitsAlone: Bool {
         guard case .calming(let candidate) = self.state, case .rejection = candidate.word else { return false }
         return self.ledger.next == 1
     }
 
-    /// The job of a notification that is still kept.
+    /// The job of a notification that the ledger keeps.
     func job(of sequence: UInt64) -> JobID? { self.ledger.job(of: sequence) }
 
     /// Whether this connection tells or defers a rejection of this notification. If not, the notification is a
-    /// follower, and the replay filter tells its rejection.
+    /// follower, and the replay filter keeps its rejection for a copy.
     func answers(for sequence: UInt64) -> Bool { !self.isFollower(sequence) }
 
     // MARK: Reading

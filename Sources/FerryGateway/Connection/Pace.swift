@@ -9,7 +9,8 @@ struct Pace: Sendable {
         var count: Int
     }
 
-    /// The time within which notifications count as one burst. A longer burst only makes the client calm later.
+    /// The time within which notifications count as one burst. With a longer time, the client would only count as calm
+    /// later.
     private static let burst: TimeAmount = .milliseconds(5)
 
     private var bursts: Deque<Burst> = []
@@ -33,7 +34,7 @@ struct Pace: Sendable {
         }
     }
 
-    /// Returns the time from which on at most `limit` notifications came within `span`, if no more come.
+    /// Returns the time from which at most `limit` notifications lie within the last `span`, if no more come.
     func isBelow(_ limit: Int, within span: TimeAmount) -> NIODeadline {
         var count = 0
         for burst in self.bursts.reversed() {

@@ -10,7 +10,7 @@ struct Telling: Hashable, Sendable {
     var response: ErrorResponse
     /// The job of the rejected notification. If the episode ends unheard, its rejection must be deferred.
     var job: JobID?
-    /// The key of the notification that the response names.
+    /// The key of the notification that the response names; nil if a faulty one has no key.
     var named: ReplayKey?
     /// The round trip of the connection.
     var roundTrip: TimeAmount
