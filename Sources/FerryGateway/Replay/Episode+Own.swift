@@ -1,18 +1,20 @@
 internal import FerryCore
 internal import NIOCore
 
-/// Copies on the connection that was told. The client reads the error response late, and writes there until it sees the
+/// Copies on the connection that was told. A client that reads the error response late writes there until it sees the
 /// end.
 extension Episode {
     /// The notifications that the client writes on the connection that was told.
     enum Writing {
-        /// Any notifications. `repeated` is the number of first followers that just came again in a row. Nil: a list is
-        /// sent twice. The named notification came again, and only followers after it.
+        /// Any notifications. `repeated` is the number of first followers that just came again in a row. It is nil
+        /// while a list is sent twice: the named notification came again, and only followers after it.
         case on(repeated: Int?)
-        /// Its followers under their old identifiers, which it does not send on the next connection. `next` is the
-        /// place of the follower that is expected now, and `row` the number of copies that just came in a row.
+        /// Its followers under their old identifiers. The client does not send them again on its next connection.
+        /// `next` is the place of the follower that is expected now, and `row` the number of copies that just came in a
+        /// row.
         case inPlace(next: Int, row: Int)
-        /// Its followers under new identifiers, until it sees the end. It sends them on the next connection, too.
+        /// Its followers under new identifiers, until it sees the end. The client sends them on its next connection,
+        /// too.
         case inCircles
         /// The same as `inCircles`, found after the drain.
         case inLateCircles
@@ -36,8 +38,8 @@ extension Episode {
     }
 
     /// Whether a notification on the connection that was told may belong to a circle. After the drain it may only if
-    /// the client circled before and has sent copies on another connection, or was found to circle since. Any other
-    /// client repeats itself.
+    /// the client circled during the drain and is proved to re-send, or was found to circle after the drain. Any other
+    /// client repeats itself on purpose.
     var mayCircle: Bool {
         switch self.writing {
         case .on, .inPlace: self.isDraining
@@ -48,9 +50,9 @@ extension Episode {
 
     /// Consumes the follower with this key that came again under its old identifier.
     ///
-    /// Identifiers may name a client's users. After the drain, a deliberate repeat then looks the same. Copies come in
-    /// their old order, from the first follower on, and a few may have expired in the client's cache. A full cache of
-    /// apns4erl drops its newest notification for the next one. So after a row of copies, the very last follower may
+    /// If identifiers name a client's users, a deliberate repeat after the drain looks like a copy. But copies come in
+    /// their old order, from the first follower on, and only a few may have expired in the client's cache. A full cache
+    /// of apns4erl drops its newest notification for the next one. So after a row of copies, the very last follower may
     /// come next.
     mutating func matchInPlace(_ key: ReplayKey, identifier: UInt32, now: NIODeadline) -> Match? {
         var (next, row) = (0, 0)
@@ -75,9 +77,9 @@ extension Episode {
         return position.map { self.consume($0, isProven: true, now: now) }
     }
 
-    /// Returns whether this is a follower of a client that circles, which came again on the connection that was told
-    /// under a new identifier. The client has read the error response, but not the end after it. It takes everything
-    /// that it writes there for unprocessed. A row of the first followers distinguishes this from a deliberate repeat.
+    /// Returns whether a circling client sends this follower again, under a new identifier, on the connection that was
+    /// told. The client has read the error response, but not the end after it. It takes everything that it writes there
+    /// for unprocessed. A row of the first followers distinguishes this from a deliberate repeat.
     ///
     /// - Parameters:
     ///   - row: the length of the row; nil if no row is needed.
@@ -107,8 +109,8 @@ extension Episode {
     /// notification. Two followers in their old order distinguish a circle from a deliberate repeat, and the first of
     /// them is forwarded.
     ///
-    /// - Parameter isOthers: whether it is a follower of another connection of the client, whose circle may pass
-    ///   through this one.
+    /// - Parameter isOthers: whether another connection of the client has this follower. Its circle may pass through
+    ///   this connection.
     mutating func circledLate(_ offered: Follower, isProven: Bool, isOthers: Bool) -> Bool {
         if case .inPlace = self.writing { return false }
         guard !self.isDraining, !offered.isConstant || isProven else { return false }

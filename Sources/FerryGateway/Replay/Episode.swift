@@ -13,8 +13,7 @@ struct Follower: Hashable, Sendable {
     var key: ReplayKey
     var job: JobID
     var fate: JobFate
-    /// Whether many payloads are equal by nature (device management, content-available only, `{}`), so that equal keys
-    /// prove little.
+    /// Whether the payload is constant, so that equal keys prove little; see ``PayloadNature/isConstant``.
     var isConstant: Bool
     /// The identifier; nil for a notification without one, or if the filter has forgotten it.
     var identifier: UInt32?
@@ -24,15 +23,15 @@ struct Follower: Hashable, Sendable {
 enum EpisodeKind: Hashable, Sendable {
     /// An error response that names a refused notification.
     case rejection
-    /// Status 10. Clients differ in what they do with it, so it proves nothing.
+    /// Status 10. Clients react differently to it, so the episode proves nothing about the client.
     case shutdown
-    /// The gateway's process was killed. Its clients were told nothing, so this proves nothing either.
+    /// The gateway's process was killed. It wrote no error response, so the episode proves nothing about the client.
     case crash
-    /// The episode was open when the gateway's process was killed. It is not known whether the client has read the
-    /// error response, so this proves nothing.
+    /// The episode was open when the gateway's process was killed. The client may not have read the error response, so
+    /// the episode proves nothing about it.
     case restored
 
-    /// Whether the connection is gone when the episode is opened.
+    /// Whether the connection has ended when the episode is opened.
     var isPast: Bool { self == .crash || self == .restored }
 }
 
@@ -56,7 +55,7 @@ struct Episode: Sendable {
         var isConstant: Bool
         var identifier: UInt32?
         var isMatched = false
-        /// An equal notification came, and it may be a deliberate repeat.
+        /// Whether an equal notification came that may be a deliberate repeat.
         var isDoubted = false
 
         init(_ follower: Follower, isMatched: Bool = false) {
@@ -85,9 +84,9 @@ struct Episode: Sendable {
     /// When the episode was opened, by the machine's clock.
     let openedAt: NIODeadline
     private let beganAt: NIODeadline
-    /// The round trip of the connection that was told. The client's next connection takes as long.
+    /// The round trip of the connection that was told. The client's next connection probably has the same.
     private let roundTrip: TimeAmount
-    /// The key of the notification that the error response names; nil if it has none, because the gateway refused it.
+    /// The key of the notification that the error response names; nil if it has no key, because it was faulty.
     let named: ReplayKey?
     let namedJob: JobID?
     /// The position in the filter's list of overtaking copies. Copies from this position on can belong to this drain.
@@ -133,9 +132,9 @@ struct Episode: Sendable {
 
     var count: Int { self.log.count }
     var isDraining: Bool { self.drainedAt == nil }
-    /// Whether all copies have come.
+    /// Whether the drain is over, and no follower waits for its copy.
     var isConsumed: Bool { !self.isDraining && self.log.liveCount == 0 }
-    /// Whether all copies have come, and a circling client cannot send others.
+    /// Whether the drain is over, no follower waits for its copy, and the connection that was told carries no copies.
     func isComplete(now: NIODeadline) -> Bool { self.isConsumed && !self.isCircling && !self.mayComeInPlace(now: now) }
 
     /// Whether the connection that was told may still carry copies.
@@ -201,8 +200,8 @@ struct Episode: Sendable {
         return Match(position: position, job: entry.job, fate: entry.fate, isEvidenceOnly: isEvidenceOnly)
     }
 
-    /// Notes that the client repeats, after another error, followers that it has already repeated after this one. So it
-    /// reaches the rest of them later.
+    /// Notes that the client repeats followers of this episode because of another error response. So it reaches the
+    /// rest of them later.
     mutating func prolong(now: NIODeadline) {
         guard let drainedAt, self.matchedAt != nil, now - drainedAt < GatewayBounds.provenLifetime else { return }
         self.matchedAt = now
@@ -211,7 +210,7 @@ struct Episode: Sendable {
     /// The last follower with this key that was not consumed.
     func newest(_ key: ReplayKey) -> Int? { self.log.last(key) }
 
-    /// The follower with this key that is a few places after another one.
+    /// The first follower with this key, at most ``GatewayBounds/leftOut`` + 1 places behind another one.
     func next(_ key: ReplayKey, after position: Int) -> Int? {
         self.log.first(key) { place, _ in position < place && place <= position + GatewayBounds.leftOut + 1 }
     }
@@ -276,7 +275,7 @@ struct Episode: Sendable {
 
     /// When the episode ends without another match, or drops entries; nil if neither is planned.
     ///
-    /// - Parameter unmatchedLifetime: how long it lives without any match.
+    /// - Parameter unmatchedLifetime: how long the episode lives without a match.
     func nextDeadline(unmatchedLifetime: TimeAmount) -> NIODeadline? {
         guard let end = self.end(unmatchedLifetime: unmatchedLifetime) else { return self.trims.first?.at }
         let next = self.isConsumed && !self.isCircling && !self.isClosed ? min(end, self.ownEnd) : end

@@ -13,11 +13,12 @@ enum ReplayClass: Hashable, Sendable {
 struct Reach: Hashable, Sendable {
     /// The largest number of followers that came back after one error response.
     var proven = 0
-    /// The number of followers that came back when older ones did not; nil: so far, all came back. If more followers
-    /// than this exist, the client has forgotten the notification that an error response would name.
+    /// The number of followers that came back when older ones did not, at least ``GatewayBounds/smallestCache``; nil if
+    /// all came back so far. With more followers, the client has forgotten the notification that an error response
+    /// would name.
     var limit: Int?
 
-    /// Notes that of `count` followers the one at `earliest`, and later ones, came back.
+    /// Notes that, of `count` followers, those from `earliest` on came back.
     mutating func showed(earliest: Int, of count: Int) {
         let came = count - earliest
         self.proven = max(self.proven, came)

@@ -4,7 +4,7 @@ internal import NIOCore
 /// Copies on connections other than the one that was told, and copies that overtake.
 extension ReplayFilter {
     /// Consumes the follower whose copy this is, in the newest episode that has one. Also returns whether the copy may
-    /// be ahead of a notification that still drains. That notification has then lost its entry.
+    /// overtake; see ``isAhead(_:of:)``.
     mutating func match(
         _ offered: Follower,
         _ origin: Origin,
@@ -48,17 +48,17 @@ extension ReplayFilter {
         return nil
     }
 
-    /// Extends the other episodes that had this follower. A client that hears of several errors sends the same first
-    /// followers again and again, and reaches the last ones late.
+    /// Extends the other episodes that had this follower. A client that reads several error responses sends the same
+    /// first followers again and again, and reaches the last ones late.
     private mutating func prolong(_ key: ReplayKey, besides index: Int, now: NIODeadline) {
         for other in self.episodes.indices where other != index && self.episodes[other].had(key) {
             self.episodes[other].prolong(now: now)
         }
     }
 
-    /// Whether so many new notifications came before that a single one equal to a follower is more likely a deliberate
-    /// repeat. Copies come in a row. On a connection that was open at the error response, they come after the
-    /// notifications that the client had written before it read the response.
+    /// Whether so many new notifications came before that a single notification that equals a follower is probably a
+    /// deliberate repeat. Copies come in a row. On a connection that was open at the error response, they come after
+    /// the notifications that the client had written before it read the response.
     func isLate(_ row: Row, _ origin: Origin, for index: Int, now: NIODeadline) -> Bool {
         guard row.newCount >= GatewayBounds.doubtAfter else { return false }
         let episode = self.episodes[index]
@@ -67,13 +67,14 @@ extension ReplayFilter {
 
     // MARK: Copies that overtake
 
-    /// Whether a later episode still drains on another connection. One of its copies must then find this notification.
+    /// Whether a later episode still drains on another connection. If the client's copy drains there, it must find this
+    /// notification.
     func isAhead(_ origin: Origin, of index: Int) -> Bool {
         self.episodes[(index + 1)...].contains { $0.isDraining && $0.id.connection != origin.connection }
     }
 
-    /// Remembers a notification while another connection drains. Returns whether a connection does. Constants prove too
-    /// little to be remembered.
+    /// Remembers a notification while another connection drains. Returns whether another connection drains. Constant
+    /// payloads prove too little to be remembered.
     @discardableResult
     mutating func remember(_ offered: Follower, _ origin: Origin) -> Bool {
         guard self.episodes.contains(where: { $0.isDraining && $0.id.connection != origin.connection }) else {
@@ -93,7 +94,8 @@ extension ReplayFilter {
         return self.overtakers[position].job
     }
 
-    /// Forgets the copy of a drained notification that was found by its entry. No other notification has this copy.
+    /// Forgets the overtaker with the job that a drained notification has joined by its entry. It is the copy of no
+    /// other notification.
     mutating func forgetOvertaker(_ key: ReplayKey, of job: JobID, _ origin: Origin) {
         guard let draining = origin.draining, let index = self.index(of: draining) else { return }
         let start = self.episodes[index].overtakersFrom

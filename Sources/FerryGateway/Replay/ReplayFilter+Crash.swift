@@ -1,13 +1,13 @@
 internal import FerryCore
 internal import NIOCore
 
-/// Copies of notifications on connections that a crash ended. Their clients were told nothing, so each decides itself
-/// how many it repeats.
+/// Copies of notifications on connections that a crash ended. No error response was written, so each client decides
+/// itself how many notifications it repeats.
 ///
-/// The first notifications of a new connection may be any of the last ones before the crash. After three others, copies
-/// must come in a row, in their old order, which a deliberate repeat seldom does. A row that reaches the last
-/// notification before the crash ends the episode. The copies of a crash end there, but a list that is sent every few
-/// seconds goes on.
+/// The first notifications of a new connection may be any of the last ones before the crash. After three that are no
+/// copies, copies must come in a row, in their old order, which a deliberate repeat seldom does. A row that reaches the
+/// last notification before the crash ends the episode, because copies end there. A list that is sent every few seconds
+/// goes on.
 extension ReplayFilter {
     /// A row of copies on one connection, of one episode.
     struct CrashRow: Sendable {
@@ -15,7 +15,7 @@ extension ReplayFilter {
         /// The place of the last copy.
         var position: Int
         var length = 1
-        /// The number of notifications since then that are not copies.
+        /// The number of notifications after the last copy.
         var misses = 0
         /// Whether the first notification of the row was forwarded, because it might have been a repeat.
         var isDoubted: Bool

@@ -36,13 +36,13 @@ extension ReplayFilter {
         self.wakeAt = self.wakeAt.map { min($0, next) } ?? next
     }
 
-    /// Draws the conclusions from a changed episode.
+    /// Ends a changed episode that is complete. Otherwise notes its evidence and its next deadline.
     mutating func conclude(_ index: Int, now: NIODeadline, _ effects: inout [Effect]) {
         guard !self.episodes[index].isComplete(now: now) else {
             self.finish(index, isJudged: true, &effects)
             return
         }
-        // The last followers of a drain may still be on their way.
+        // Copies of the last followers may still come, so the matches prove only a part of the reach.
         if let matchCount = self.episodes[index].proves() {
             self.prove { $0.proven = max($0.proven, matchCount) }
         }

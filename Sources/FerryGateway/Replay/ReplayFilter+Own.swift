@@ -3,8 +3,8 @@ internal import NIOCore
 
 /// Copies on the connection that was told.
 extension ReplayFilter {
-    /// Judges a notification that may be the copy of a follower of its own connection. A client writes on a connection
-    /// that was told until it sees the end.
+    /// Admits a notification that may be the copy of a follower of its own connection; nil if it is none. A client
+    /// writes on a connection that was told until it sees the end.
     mutating func admitOwn(
         _ offered: Follower,
         _ origin: Origin,
@@ -34,7 +34,7 @@ extension ReplayFilter {
             let isLate = self.episodes[index].circledLate(offered, isProven: isProven, isOthers: isOthers)
             if isLate { return true }
         }
-        // It may be a follower of another connection.
+        // The notification may be a follower of another connection.
         guard self.episodes[index].isCircling, self.episodes[index].mayCircle else { return false }
         return self.episodes.contains { $0.isCircling && $0.had(offered.key) }
     }

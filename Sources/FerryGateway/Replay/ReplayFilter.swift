@@ -1,13 +1,14 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The filter that swallows the copies of one client after an error response. Without it APNs would get them twice.
+/// The filter that swallows the copies of one client after an error response. Without the filter, APNs would get these
+/// notifications twice.
 ///
 /// One filter serves one scope: the connections of one identity from one source address. An error response opens an
 /// ``Episode`` with the followers of the notification that it names. A later notification with an equal key is a copy:
 /// it joins the job of the follower, and consumes the entry. Copies may overtake: while a connection drains,
-/// notifications that were forwarded on the client's other connections are remembered, and a drained notification with
-/// an equal key joins those.
+/// notifications that are forwarded from the client's other connections are remembered. A drained notification with an
+/// equal key joins their job.
 ///
 /// A job has at most one entry. A copy that is itself a follower takes the entry over into the new episode.
 ///
@@ -21,15 +22,16 @@ struct ReplayFilter: Sendable {
         var draining: EpisodeID?
         /// Whether the error response of that episode was written so long ago that the client may have read it.
         var mayHaveHeard = true
-        /// The connection is new, so that the notification may continue one that a crash ended.
+        /// Whether the connection is new, so that the notification may continue a connection that a crash ended.
         var isOpening = false
         /// When the connection was opened.
         var openedAt = NIODeadline.distantPast
-        /// Its frame begins with the identifier, as only those of Pushy do among the known libraries. Pushy circles.
+        /// Whether the frame begins with the identifier. Of the known libraries, only Pushy writes such frames, and it
+        /// circles.
         var resemblesPushy = false
     }
 
-    /// What the owner does with a notification.
+    /// The owner's next step with a notification.
     enum Admission: Hashable, Sendable {
         /// Forward it as the offered job.
         case forward
@@ -38,7 +40,7 @@ struct ReplayFilter: Sendable {
         /// Swallow it, and close the output. The client sends it again and again on the connection that was told until
         /// it sees the end, and once more on another one.
         case circle
-        /// Swallow it, because its copy came first. The copy is this job's notification, and gets the verdict.
+        /// Swallow it, because its copy came first. The copy is this job's notification, and gets the result.
         case overtaken(JobID)
     }
 
@@ -86,7 +88,8 @@ struct ReplayFilter: Sendable {
     var crashCount = 0
     /// The entries of running jobs.
     var running: [JobID: Place] = [:]
-    /// The clock's reading at which the next episode may end or the next entry may be dropped; nil without any.
+    /// The clock's reading at which the next episode may end or the next entry may be dropped; nil if neither is
+    /// planned.
     var wakeAt: NIODeadline?
 
     /// The number of all entries and of all remembered notifications.
@@ -96,7 +99,7 @@ struct ReplayFilter: Sendable {
 
     /// - Parameters:
     ///   - replayClass: the class that the store or the configuration names.
-    ///   - isConfigured: whether the configuration names it, so that evidence does not change it.
+    ///   - isConfigured: whether the configuration names the class, so that evidence does not change it.
     init(_ replayClass: ReplayClass = .unknown, isConfigured: Bool = false) {
         self.replayClass = replayClass
         self.isConfigured = isConfigured
@@ -165,7 +168,8 @@ struct ReplayFilter: Sendable {
         self.classShownAt = shownAt
     }
 
-    /// Takes what a reload says of the client. Open episodes go on: the client has been told.
+    /// Takes the client's habit after an error response from a reload. Open episodes go on, because their error
+    /// responses were written.
     ///
     /// - Parameter resends: nil if the gateway must find out. The present class then holds until evidence changes it.
     mutating func configure(resends: Bool?) {
@@ -184,7 +188,7 @@ struct ReplayFilter: Sendable {
     ///
     /// - Parameters:
     ///   - named: the key of the notification that the error response names.
-    ///   - namedJob: its job. If the episode ends unheard, its rejection was not told.
+    ///   - namedJob: its job. If the episode ends unheard, the rejection is deferred.
     ///   - roundTrip: the round trip of the connection that was told.
     ///   - followers: the notifications that were read after the named one, in order. After a crash, the last ones that
     ///     were read.
@@ -241,8 +245,8 @@ struct ReplayFilter: Sendable {
         self.conclude(index, now: self.clock.reading(now), &effects)
     }
 
-    /// Ends an episode to make room: one whose copies have all come, otherwise the oldest. Later copies for the oldest
-    /// are forwarded, so devices get these notifications twice.
+    /// Ends an episode to make room: one whose copies have all come, otherwise the oldest. Later copies of its
+    /// followers are forwarded, so devices get these notifications twice.
     mutating func evictEpisode(_ effects: inout [Effect]) {
         guard !self.episodes.isEmpty else { return }
         self.finish(self.episodes.firstIndex(where: \.isConsumed) ?? 0, isJudged: false, &effects)
@@ -265,10 +269,10 @@ struct ReplayFilter: Sendable {
 
     // MARK: Notifications
 
-    /// Judges one notification.
+    /// Admits one notification.
     ///
-    /// - Parameter offered: the notification, with the job under which the owner would forward it, and the fate of that
-    ///   job. It is `running`, or `rejected` if the owner knows that the token is bad.
+    /// - Parameter offered: the notification, with the job under which the owner would forward it. The job's fate is
+    ///   `running`, or `rejected` if the owner refuses the notification itself.
     mutating func admit(
         _ offered: Follower,
         from origin: Origin,

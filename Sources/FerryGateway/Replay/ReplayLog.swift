@@ -1,7 +1,8 @@
 /// A list of values that is also a multiset of keys. Each value has a position and is found by its key until it is
 /// removed.
 ///
-/// Cost: constant for each operation. A removed value keeps its place until the whole log is dropped.
+/// Cost: constant for each operation, but a removal also passes the earlier live values with the same key. A removed
+/// value keeps its place until the whole log is dropped.
 struct ReplayLog<Value: Sendable>: Sendable {
     private struct Item {
         var key: ReplayKey

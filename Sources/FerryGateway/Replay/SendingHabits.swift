@@ -1,5 +1,5 @@
-/// The traits of a client in its use of identifiers and connections, each with the day on which it was last seen. They
-/// decide whether the client can find the notification that an error response names: see
+/// The traits of a client in its use of identifiers and connections, each with the day on which it was last seen. The
+/// traits decide whether the client can find the notification that an error response names; see
 /// ``GatewayConnection/response(to:_:now:)``.
 struct SendingHabits: Hashable, Sendable {
     /// A trait. Its raw value is on disk, so never change one.
@@ -10,14 +10,14 @@ struct SendingHabits: Hashable, Sendable {
         case repeatsIdentifiers = 1
         /// A connection carried one notification, and the client ended it within ``GatewayBounds/single``.
         case endsSingles = 2
-        /// A connection stayed open for this time after its only notification.
+        /// A connection stayed open for ``GatewayBounds/single`` after its only notification.
         case keepsSingles = 3
     }
 
     /// The number of days after which an unseen trait is forgotten. The library of the client may have been replaced.
     static let lifetime: UInt16 = 30
 
-    /// The day of each trait, in days since 1970; 0: never.
+    /// The day of each trait, in days since 1970; 0 for a trait that was never seen.
     private var days = SIMD4<UInt16>()
 
     init() {}
