@@ -3,21 +3,21 @@
 ///
 /// Cost: constant for numbers that count upwards, otherwise a search in ``GatewayBounds/identifierRanges`` ranges.
 struct IdentifierRanges: Sendable {
-    /// Disjoint, ascending, and not adjacent.
+    /// The ranges: disjoint, ascending, and not adjacent.
     private(set) var ranges: [ClosedRange<UInt32>] = []
-    /// Whether the set has exactly the inserted numbers, so that no ranges were joined over a gap.
+    /// Whether the set has exactly the inserted numbers, because no ranges were joined over a gap.
     private(set) var isExact = true
 
     var isFull: Bool { self.ranges.count >= GatewayBounds.identifierRanges }
 
-    /// Returns whether the set had the number.
+    /// Inserts a number. Returns whether the set had it.
     mutating func insert(_ number: UInt32) -> Bool {
         // The common case: the client counts upwards.
         if let last = self.ranges.last, last.upperBound < number, last.upperBound + 1 == number {
             self.ranges[self.ranges.count - 1] = last.lowerBound...number
             return false
         }
-        // Finds the first range that does not end before the number.
+        // The first range that does not end before the number.
         let index = self.ranges.firstIndex { $0.upperBound >= number } ?? self.ranges.endIndex
         if index < self.ranges.endIndex, self.ranges[index].contains(number) { return true }
         self.ranges.insert(number...number, at: index)

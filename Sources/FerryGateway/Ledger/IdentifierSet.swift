@@ -2,8 +2,7 @@
 ///
 /// Most clients count, so a few ranges hold all identifiers. Some count in the byte order of their processor, and then
 /// the reversed bytes make a few ranges. Random identifiers need too many ranges in both forms. Then an identifier may
-/// wrongly count as repeated, but never as unique. Only a repeat that is sure sets ``hasRepeated``, because the others
-/// may be false.
+/// wrongly count as repeated, but never as unique. Only a certain repeat sets ``hasRepeated``.
 struct IdentifierSet: Sendable {
     /// The identifiers with their bytes reversed.
     private enum Reversed {

@@ -51,7 +51,7 @@ struct Ledger: Sendable {
     private struct Entry: Sendable {
         var frame: Frame
         var readAt: NIODeadline
-        /// Whether the client counts it as accepted although its job is running.
+        /// Whether the client counts the notification as accepted, although its job is running.
         var isReleased = false
 
         var isResolved: Bool { self.isReleased || self.frame.fate != .running }
@@ -82,7 +82,7 @@ struct Ledger: Sendable {
     /// The oldest rejection before the head that was neither told nor deferred.
     private(set) var rejection: Rejection?
     private(set) var lastAccepted: Accepted?
-    /// The first follower of a notification that a last word will name; nil if none waits.
+    /// The first follower of a notification that a last word will name; nil if no last word waits.
     private var firstKept: UInt64?
     private var identifiers = IdentifierSet()
     private var window = ReadingWindow()
@@ -107,7 +107,7 @@ struct Ledger: Sendable {
     /// Whether everything that was read is resolved.
     var isResolved: Bool { self.head == self.next }
 
-    /// Whether the last read notification is rejected, and its client may still be told.
+    /// Whether the notification that was read last is rejected, and was not released before.
     var endsWithRejection: Bool {
         guard let last = self.entries.last, !last.isReleased, case .rejected = last.frame.fate else { return false }
         return true
@@ -121,18 +121,18 @@ struct Ledger: Sendable {
         self.unresolvedBytes < GatewayBounds.windowBytes && self.entries.count < GatewayBounds.followers
     }
 
-    /// Returns whether this identifier names one notification of the connection only.
+    /// Returns whether this identifier names only one notification of the connection.
     func isUnique(_ identifier: UInt32) -> Bool { self.identifiers.isUnique(identifier) }
 
     /// Returns the number of notifications that were read after this one.
     func followerCount(of sequence: UInt64) -> Int { Int(self.next - min(sequence + 1, self.next)) }
 
-    /// The job of a notification that is still kept.
+    /// The job of a notification; nil if it has no job, or is not kept.
     func job(of sequence: UInt64) -> JobID? {
         self.index(of: sequence).flatMap { self.entries[$0].frame.follower?.job }
     }
 
-    /// The key of a notification that is kept.
+    /// The key of a notification; nil if it has no job, or is not kept.
     func key(of sequence: UInt64) -> ReplayKey? {
         self.index(of: sequence).flatMap { self.entries[$0].frame.follower?.key }
     }
@@ -151,7 +151,7 @@ struct Ledger: Sendable {
     }
 
     /// Notes a result. Returns false if the client already counts the notification as accepted, or if the notification
-    /// is unknown. An error response can then no longer tell its rejection.
+    /// is not kept. An error response can then no longer tell its rejection.
     mutating func settle(_ sequence: UInt64, _ fate: JobFate, now: NIODeadline) -> Bool {
         assert(sequence < self.next, "a result belongs to a notification that was read")
         guard fate != .running, let index = self.index(of: sequence), !self.entries[index].isResolved else {

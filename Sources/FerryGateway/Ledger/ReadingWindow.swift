@@ -2,8 +2,8 @@ internal import NIOCore
 
 /// The number of unresolved notifications above which the gateway stops reading a connection.
 ///
-/// It bounds memory and latency, and no promise depends on it. If notifications are resolved quickly, it doubles with
-/// each window of them. If one takes long, it halves.
+/// The window bounds memory and latency, and no promise depends on it. Quick notifications make it twice as large after
+/// each whole window. A slow one halves it.
 struct ReadingWindow: Sendable {
     private(set) var size = GatewayBounds.window
     private var halvedAt: NIODeadline?
@@ -11,10 +11,9 @@ struct ReadingWindow: Sendable {
     /// Notes that a notification was resolved, and how long after it was read.
     mutating func resolved(after time: TimeAmount, now: NIODeadline) {
         if time < GatewayBounds.quick {
-            // One more for each notification doubles the size after a whole window.
             self.size = min(self.size + 1, GatewayBounds.windowCap)
         } else if time > GatewayBounds.slow {
-            // One slow time affects all notifications in flight, so it must count once.
+            // One slow time affects all notifications that are under way, so it must count once.
             if let halvedAt = self.halvedAt, now - halvedAt < GatewayBounds.slow { return }
             self.halvedAt = now
             self.size = max(self.size / 2, GatewayBounds.windowFloor)
