@@ -1,7 +1,7 @@
 internal import FerryCore
 
-/// The name of one run of the operating system, from boot to shutdown. Within one run, the monotonic clocks of two
-/// processes are the same clock, and nobody can set it back.
+/// The name of one run of the operating system, from boot to shutdown. Within one run, all processes have the same
+/// monotonic clock, which is never set back.
 package struct BootIdentifier: Hashable, Sendable {
     package static let length = 16
 
@@ -26,7 +26,7 @@ package struct BootIdentifier: Hashable, Sendable {
 
 /// The time at which a segment of the journal was closed.
 struct SegmentTime: Hashable {
-    /// The run of the operating system; nil if the system does not tell it.
+    /// The run of the operating system; nil if it is not known.
     var boot: BootIdentifier?
     /// The monotonic clock of that run, in milliseconds.
     var milliseconds: UInt64

@@ -20,7 +20,7 @@ internal import NIOCore
 package struct Journal {
     private struct Pending {
         var commit: StoreCommit
-        /// When the first record came.
+        /// When the segment's first record came.
         var openedAt: NIODeadline
         var isSent = false
         var isStored = false
@@ -76,8 +76,8 @@ package struct Journal {
     private var sweepAt: NIODeadline?
     private var events: [GatewayEvent] = []
 
-    /// The epochs whose numbers have 62 bits at most: an `apns-id` has room for no more, and SQLite sorts larger ones
-    /// before 0.
+    /// The epochs whose numbers have at most 62 bits. More do not fit into an `apns-id`, and SQLite sorts numbers of 64
+    /// bits before 0.
     static let epochs: Range<UInt64> = 1..<1 << 22
 
     /// The first number that an epoch uses for segments, connections and jobs. No number is used in two epochs.
@@ -101,7 +101,7 @@ package struct Journal {
         self.durable = self.number - 1
     }
 
-    /// Takes the names of the identities after a reload. A name keeps its number.
+    /// Takes the names of the identities after a reload. Each name keeps its number.
     mutating func rename(_ identities: [String]) { self.identities = identities }
 
     // MARK: Records
@@ -124,7 +124,7 @@ package struct Journal {
         self.buffer.write(copy: reader, of: follower, readAt: now.epochSeconds)
     }
 
-    /// Notes the final answer to a job that was read in this segment.
+    /// Notes the final answer to a job whose notification is in `segment`.
     mutating func answered(_ id: JobID, _ fate: JobFate, in segment: UInt64, now: Moment) {
         self.begin(now: now)
         self.buffer.write(answered: id, fate)
@@ -170,7 +170,7 @@ package struct Journal {
         self.segments.closed(id, at: self.number)
     }
 
-    /// Notes a change of a row. The change holds once ``number`` is durable.
+    /// Notes a change of a feedback row. The change holds once ``number`` is durable.
     mutating func change(_ change: FeedbackRows.Change, now: Moment) {
         self.begin(now: now)
         self.changes.append(change.row(identities: self.identities))
@@ -190,7 +190,7 @@ package struct Journal {
         self.changes.append(habit.row(identities: self.identities))
     }
 
-    /// Removes the row of a client that is no longer remembered.
+    /// Removes the row of habits of a forgotten client.
     mutating func forget(_ scope: ReplayScope, now: Moment) {
         self.begin(now: now)
         self.changes.append(
@@ -246,8 +246,8 @@ package struct Journal {
 
     // MARK: Commits
 
-    /// The room for new notifications. It depends on whether the store keeps up, and if not, whether it may recover
-    /// soon.
+    /// The room for new notifications. It is open while the store keeps up, and waiting while the store may soon
+    /// recover.
     func spool(now: NIODeadline) -> GatewayConnection.Spool {
         let waiting = (self.pending.first?.openedAt ?? self.openedAt).map { now - $0 } ?? .zero
         switch self.state {
@@ -279,8 +279,8 @@ package struct Journal {
         }
     }
 
-    /// Lets a refused commit be tried once more, at once. The process ends before the time of the next try. The next
-    /// process repeats all notifications that are not stored then.
+    /// Lets a refused commit be tried once more, at once, because the process ends before the next try is due. The next
+    /// process sends each notification again whose answer is not stored.
     mutating func tryNow() { self.lastTry = .due }
 
     /// Whether no record waits to be durable.
@@ -289,7 +289,7 @@ package struct Journal {
     /// The length of the open segment in bytes.
     var openLength: Int { self.buffer.readableBytes }
 
-    /// Schedules the check of the segments that an earlier process left.
+    /// Schedules the first sweep, if an earlier process left segments.
     mutating func restored(now: NIODeadline) {
         if !self.segments.isEmpty { self.sweepAt = now + GatewayBounds.Journal.sweep }
     }
@@ -405,7 +405,7 @@ package struct Journal {
 
     // MARK: Time
 
-    /// When to call ``timePassed(now:)`` and ``takeCommits(now:)``.
+    /// When to call ``timePassed(now:)`` and ``takeCommits(now:)``; nil if only an input can change the state.
     var nextDeadline: NIODeadline? {
         var next = self.sweepAt ?? .distantFuture
         switch self.state {
@@ -421,7 +421,7 @@ package struct Journal {
         return next == .distantFuture ? nil : next
     }
 
-    /// Notes waits that have become too long. Returns the segments whose unanswered jobs must be rewritten.
+    /// Notes a store that has not answered for too long. Returns the segments whose unanswered jobs must be rewritten.
     mutating func timePassed(now: NIODeadline) -> [SegmentTable.Entry] {
         if case .good = self.state, !self.pending.isEmpty, self.heardAt + GatewayBounds.Journal.patience <= now {
             self.state = .silent

@@ -9,8 +9,8 @@ internal import NIOCore
 ///   kind 3, read          connection 8, sequence 8, job 8, read at 4, expiration 4, priority 1,
 ///                         length 1, token, length 2, payload
 ///   kind 4, copy          connection 8, sequence 8, job 8, read at 4, key 16, is constant 1
-///   kind 5, answered      job 8, status 1 (0: accepted, or no more to be done)
-///   kind 6, told          connection 8, sequence 8, job 8 (0: none)
+///   kind 5, answered      job 8, status 1 (0: ended without a rejection)
+///   kind 6, told          connection 8, sequence 8, job 8 (0: no job)
 ///   kind 7, over          connection 8, sequence 8
 ///   kind 8, untold        connection 8, sequence 8
 ///   kind 9, doubted       job 8
@@ -35,13 +35,14 @@ enum JournalRecord: Hashable {
         token: ArraySlice<UInt8>,
         payload: ArraySlice<UInt8>
     )
-    /// A notification that is not forwarded, because it is a copy of the job's.
+    /// A notification that is not forwarded, because it is a copy of the job's notification.
     case copy(Reader, JobID, readAt: UInt32, ReplayKey, isConstant: Bool)
     /// The final answer to a job.
     case answered(JobID, JobFate)
-    /// The error response that opens the episode may have been written. The job is the one that it named.
+    /// The error response that opens the episode may have been written. The job is that of the named notification; nil
+    /// if it has none.
     case told(EpisodeID, JobID?)
-    /// The episode is over: no more copies are expected.
+    /// The episode is over. No copies are expected any more.
     case over(EpisodeID)
     /// The error response was not written, and will not be.
     case untold(EpisodeID)

@@ -6,8 +6,8 @@ internal import NIOCore
 /// The state that the segments of a store describe: notifications without an answer, and copies that clients may still
 /// send.
 ///
-/// A notification without an answer may have arrived. It is repeated with the same `apns-id`. A client that was told of
-/// a rejection may still repeat its followers. A client whose connection was open at the kill may repeat its last
+/// A notification without an answer may have arrived. It is repeated with the same `apns-id`. A client that got an
+/// error response may still repeat followers. A client whose connection was open at the kill may repeat its last
 /// notifications. A rejection that no error response has named waits for the next push to the token.
 package struct Recovery {
     /// A notification that has no answer.
@@ -18,9 +18,10 @@ package struct Recovery {
         var payload: ArraySlice<UInt8>
         var expiration: UInt32
         var priority: UInt8
-        /// When the notification was read, by the clock of that time. That clock may have been set back since.
+        /// When the notification was read, in UNIX seconds by the clock of that time. The clock may have been set
+        /// since.
         var readAt: UInt32
-        /// The same time by the present clock.
+        /// When the notification was read, in UNIX seconds by the present clock.
         var time: Int64
         var segment: UInt64
         /// Whether the notification has an identifier.
@@ -61,7 +62,7 @@ package struct Recovery {
 
     private struct Connection {
         var client: Client
-        /// The notifications of the last seconds.
+        /// The last notifications, which an error response or a crash may make followers.
         var frames: Deque<Frame> = []
         var isClosed = false
         /// The episode whose error response may have been written on the connection.
@@ -100,8 +101,9 @@ package struct Recovery {
         self.makeKey = makeKey
     }
 
-    /// The time of a record by the present clock. Within the same boot, the monotonic clock gives it, because the wall
-    /// clock may have been set in between. Otherwise the wall clock gives it, and a time in the future counts as now.
+    /// The time of a record by the present clock. Within the same boot, the monotonic clock gives the time, because the
+    /// wall clock may have been set meanwhile. Otherwise the wall clock gives it, and a time in the future counts as
+    /// now.
     private func time(_ readAt: UInt32, in segment: SegmentTime?) -> Int64 {
         let present = Int64(self.now.epochSeconds)
         let milliseconds = self.now.monotonic.uptimeNanoseconds / 1_000_000
@@ -159,8 +161,8 @@ package struct Recovery {
                 on: reader.connection
             )
         case .copy(let reader, let job, let readAt, let key, let isConstant):
-            // The copy has arrived, so no other is expected. If another error response was told on its connection, the
-            // copy is also a follower of that one.
+            // The copy has arrived, so no other is expected. If another error response was written on the connection of
+            // the copy, the copy is also a follower of that one.
             let matched = self.episodes.removeValue(forKey: job)
             if let matched, self.connections[reader.connection]?.told == matched { return }
             let time = self.time(readAt, in: closedAt)
@@ -203,7 +205,7 @@ package struct Recovery {
             self.open[told]?.frames.append(frame)
             return
         }
-        // Older frames are dropped. They can follow neither an error response nor a crash.
+        // Older frames are dropped, because neither an error response nor a crash makes them followers.
         while let first = self.connections[id]?.frames.first,
             first.time + GatewayBounds.Journal.crashAge + GatewayBounds.Journal.episodeAge.nanoseconds / 1_000_000_000
                 < frame.time
@@ -251,7 +253,7 @@ package struct Recovery {
     }
 
     private func episode(_ id: EpisodeID, _ kind: EpisodeKind, _ client: Client, _ frames: [Frame]) -> Episode {
-        // A job may appear once only.
+        // Each job may appear only once.
         var seen: Set<JobID> = []
         let followers = frames.filter { seen.insert($0.job).inserted }.map { frame in
             let fate: JobFate =
@@ -268,8 +270,8 @@ package struct Recovery {
         return Episode(id: id, kind: kind, client: client, followers: followers, heardAt: heardAt)
     }
 
-    /// The rejections that no error response has named. Call it after ``takeEpisodes()``. A follower's rejection is
-    /// told when its copy arrives.
+    /// The rejections that no error response has named. Call it after ``takeEpisodes()``. The rejection of a follower
+    /// waits for its copy.
     var untold: [(job: JobID, rejected: Rejected, isFollower: Bool)] {
         let told = Set(self.told.values)
         return self.rejected.filter { !told.contains($0.key) }.map { job, rejected in

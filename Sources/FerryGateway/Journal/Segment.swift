@@ -9,17 +9,17 @@ internal import NIOCore
 ///   └────────┴─────────┴──────────┴──────┴─────────────┴──────────────┴───────────┴───────────┘
 /// ```
 ///
-/// The times tell when the segment was closed: the boot of the machine (zeros if it is not known), its monotonic clock
-/// in milliseconds, and the wall clock. The wall clock may be set back, but the clock of a boot may not. Segments of
-/// version 1 have no times, and their records begin at 6.
+/// The times show when the segment was closed: the boot of the machine (zeros if it is not known), its monotonic clock
+/// in milliseconds, and the wall clock, which may be set back. Segments of version 1 have no times, and their records
+/// begin at 6.
 ///
 /// The checksum is a keyed hash of all bytes before it. SQLite itself does not notice a byte that a disk has changed.
 enum Segment {
     /// The keyed hash over the bytes of a segment.
     typealias Checksum = ([UInt8]) -> UInt64
 
-    /// The length at which a segment is committed, in bytes. It is committed earlier after
-    /// ``GatewayBounds/Journal/commitTime``, and immediately if an action waits for it and the store is idle.
+    /// The length at which a segment is committed, in bytes. A shorter segment is committed after
+    /// ``GatewayBounds/Journal/commitTime``, or immediately if an action waits for it and the store is idle.
     static let limit = 256 << 10
 
     private static let magic: UInt32 = 0x4652_594a

@@ -4,10 +4,9 @@ internal import NIOCore
 
 /// The segments in the store, the oldest first, and the reasons to keep them.
 ///
-/// Segments are dropped in their order, because later ones have the answers to the jobs of earlier ones. The oldest is
-/// dropped some time after its last job was answered, unless an open episode needs its frames. If all segments together
-/// have few unanswered jobs, those of the oldest are rewritten. So the size of the store depends on the unanswered
-/// jobs.
+/// Segments are dropped in their order, because later ones have the answers to the jobs of earlier ones. The oldest
+/// segment is dropped some time after its last job was answered, unless an open episode needs its frames. If few jobs
+/// are unanswered, those of the oldest segments are rewritten. So the size of the store depends on the unanswered jobs.
 struct SegmentTable {
     struct Entry {
         let number: UInt64
@@ -24,7 +23,7 @@ struct SegmentTable {
         var isDurable = false
     }
 
-    /// The range of segments that an episode needs. Without a last one, it reaches to the newest.
+    /// The range of segments that an episode needs. Without `last`, the range reaches to the newest segment.
     private struct Pin {
         var first: UInt64
         var last: UInt64?
@@ -66,7 +65,7 @@ struct SegmentTable {
 
     // MARK: Episodes
 
-    /// Keeps the frames from `since` on, until ``closed(_:at:)`` or ``over(_:)``.
+    /// Keeps the frames from `since` on until ``over(_:)``: up to `last`, or to the segment of ``closed(_:at:)``.
     mutating func open(_ episode: EpisodeID, since: NIODeadline, last: UInt64? = nil) {
         let first = self.entries.first { $0.openedAt >= since }?.number
         self.pins[episode] = Pin(first: first ?? (self.entries.last?.number ?? 0) + 1, last: last)
