@@ -2,8 +2,8 @@ internal import FerryCore
 
 /// The one copy that a store makes at a time. Any thread.
 ///
-/// The caller of a second copy gets its answer at once, and so does each caller at the end of the process, although the
-/// store or the disk may hang.
+/// The caller of a second copy gets its answer at once. So does each caller at the end of the process, even if the
+/// store or the disk hangs.
 ///
 /// ```
 ///   free ──make──▶ making ──beginNaming──▶ naming
@@ -38,7 +38,7 @@ final class CopyDesk: Sendable {
     /// Whether the work for a copy is not over.
     var isMaking: Bool { self.state.withLock { $0.stage != .free } }
 
-    /// Makes a copy with `work`. Throws at once if another one is being made, or if the process ends.
+    /// Makes a copy with `work`. Throws at once if another copy is being made, or if the process ends.
     ///
     /// - Parameter work: makes the copy, also after the caller has its answer. It calls ``requireWanted()`` now and
     ///   then.
@@ -53,7 +53,7 @@ final class CopyDesk: Sendable {
         return try answer.get()
     }
 
-    /// Returns why no copy is made; nil if one is.
+    /// Returns the reason why no copy is made; nil if one is made.
     private func take(_ caller: CheckedContinuation<Answer, Never>) -> StoreError? {
         self.state.withLock { state -> StoreError? in
             guard !state.isGivenUp else { return Self.isOver }
@@ -96,7 +96,7 @@ final class CopyDesk: Sendable {
         guard !self.state.withLock({ $0.isGivenUp }) else { throw Self.isOver }
     }
 
-    /// Call it before the copy gets its names: from now on it cannot be given up.
+    /// Call it before the copy gets its names. After it, the copy cannot be given up.
     ///
     /// - Throws: ``StoreError`` if the copy was given up.
     func beginNaming() throws(StoreError) {

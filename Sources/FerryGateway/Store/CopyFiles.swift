@@ -2,12 +2,12 @@ internal import FerryPlatform
 internal import FerrySQLite
 
 /// The files of a copy that is being made: the copy and its mark, under names of drafts in the folder of the copy. They
-/// get their own names when they are whole and on the disk, so nobody takes half a copy for one.
+/// get their own names when they are whole and on the disk, so half a copy is never taken for a whole one.
 ///
 /// Each method may wait for the disk.
 struct CopyFiles: Sendable {
     /// The number of epochs by which a copy is ahead. A gateway with the copy begins with an epoch that the store
-    /// itself reaches after some thousand starts only. Otherwise both gateways could give two notifications one
+    /// itself reaches only after some thousand starts. Otherwise both gateways could give two notifications one
     /// `apns-id`.
     static let epochsAhead: Range<UInt64> = 4096..<8192
     /// The last epoch of a store that is copied. A gateway can then still start some thousand times with the copy.
@@ -29,7 +29,8 @@ struct CopyFiles: Sendable {
         return slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     }
 
-    /// The number of the file system that has a folder; nil with `errno` if it is no folder, or cannot be looked at.
+    /// The number of the file system of a folder; nil with `errno` if there is no such folder, or if it cannot be
+    /// looked at.
     static func device(of folder: String) -> UInt64? {
         var status = stat()
         guard stat(folder, &status) == 0 else { return nil }
@@ -86,7 +87,7 @@ struct CopyFiles: Sendable {
         UInt64(size) + UInt64(SQLiteDatabase.logLength) + UInt64(size) / 10
     }
 
-    /// Looks whether the copy can be made, and removes what a killed process left of an earlier one.
+    /// Checks whether the copy can be made, and removes the drafts that a killed process left.
     func prepare(_ claim: CopyClaim) throws(StoreError) {
         guard let device = Self.device(of: self.folder) else { throw self.unwritable(errno) }
         guard claim.device == nil || claim.device == device else {
@@ -131,12 +132,12 @@ struct CopyFiles: Sendable {
 
     // MARK: The end
 
-    /// Removes the drafts, also half of a copy.
+    /// Removes the drafts.
     func remove() {
         for name in [self.draft, "\(self.draft)-wal", "\(self.draft)-journal", self.markDraft] { unlink(name) }
     }
 
-    /// Checks a whole copy, notes in it that it is a copy, and gives it its name.
+    /// Checks a whole draft, marks it as a copy, and gives it its name.
     ///
     /// - Parameters:
     ///   - claim: has the epoch of the copy.
@@ -176,7 +177,8 @@ struct CopyFiles: Sendable {
         return StoreCopy(path: self.path, copiedAt: copiedAt, bytes: Int(status.st_size))
     }
 
-    /// Notes in the copy that it is one. Opening it checks it for damage. Returns the number of its last commit.
+    /// Writes the copy's epoch and its ``CopyRow``. To open the file also checks it for damage. Returns the number of
+    /// its last commit.
     private func note(_ claim: CopyClaim, _ copiedAt: UInt32) throws(SQLiteError) -> UInt64 {
         let database = try SQLiteDatabase(path: self.draft, durability: .power)
         var last: UInt64 = 0

@@ -36,7 +36,7 @@ package protocol GatewayStore: Sendable {
     /// - Parameter then: called once, on any thread, in the order of the calls.
     func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void)
 
-    /// Claims something for this process. Call it before the claimed thing is used.
+    /// Claims a client, or its feedback rows, for this process. Call it before their use.
     ///
     /// A store with one owner at a time grants everything to its owner. A store that several gateways share grants each
     /// claim to one of them.
@@ -50,11 +50,11 @@ package protocol GatewayStore: Sendable {
     /// call, and may have later ones. A gateway that starts with it begins as after a kill at ``StoreCopy/copiedAt``.
     ///
     /// - Parameter path: an absolute path. No file may have it.
-    /// - Throws: ``StoreError``. Nothing is left of the copy then; after ``giveUpCopy()``, its last files are removed by
-    ///   ``close()``.
+    /// - Throws: ``StoreError``. Then no file of the copy is left. After ``giveUpCopy()``, ``close()`` removes its last
+    ///   files.
     func copy(to path: String) async throws(StoreError) -> StoreCopy
 
-    /// Ends a call of ``copy(to:)`` at once, although the store may hang, and makes no further copy. Call it when the
+    /// Ends a call of ``copy(to:)`` at once, even if the store hangs, and makes no further copy. Call it when the
     /// process ends.
     func giveUpCopy()
 
@@ -103,12 +103,12 @@ package struct StoredSegment: Hashable, Sendable {
 package enum StoreTable: UInt8, Sendable, CaseIterable {
     /// The feedback rows; see ``FeedbackRows``.
     case feedback = 1
-    /// The reactions of clients to error responses; see ``ClientHabit``.
+    /// The classes and habits of clients; see ``ClientHabit``.
     case habits = 2
     /// The lines that the file of rejections does not have yet; see ``RejectionList``. The key is the number of the
     /// line, big-endian.
     case rejections = 3
-    /// The end of the last lines in that file; see ``ListPlace``.
+    /// The place in the file of rejections up to which the lines are written; see ``ListPlace``.
     case list = 4
     /// The gates that were warm; see ``GateRow``.
     case gates = 5
@@ -117,13 +117,13 @@ package enum StoreTable: UInt8, Sendable, CaseIterable {
     /// The time at which this store was copied from another one; see ``CopyRow``.
     case copy = 7
 
-    /// Makes a key that begins with the name of a client and its length (1).
+    /// Makes a key that begins with the length of a client's name (1) and the name, cut to 255 bytes.
     static func key(client name: String, _ rest: some Sequence<UInt8>) -> [UInt8] {
         let name = Array(name.utf8.prefix(255))
         return [UInt8(name.count)] + name + rest
     }
 
-    /// Splits such a key into the name and the rest.
+    /// Splits such a key into the name and the rest; nil if it is too short.
     static func client(ofKey key: [UInt8]) -> (name: String, rest: ArraySlice<UInt8>)? {
         guard let length = key.first, key.count > Int(length) else { return nil }
         return (String(decoding: key[1...][..<(Int(length) + 1)], as: UTF8.self), key[(Int(length) + 1)...])
@@ -171,9 +171,9 @@ package enum StoreAnswer: Hashable, Sendable {
     case unavailable(String)
 }
 
-/// The reason why a store cannot be opened or read.
+/// The reason why a store cannot be opened, read or copied.
 package struct StoreError: Error, Hashable, CustomStringConvertible {
-    /// One sentence with the store and what to do.
+    /// A text that names the store, the fault and the remedy.
     package let description: String
     /// Whether another process has the store.
     package let isInUse: Bool

@@ -3,22 +3,23 @@ internal import NIOPosix
 
 /// Copies of a store that is in use.
 ///
-/// The process that has the store makes the copy, on the store's thread and with its one connection. SQLite before 3.51.3
-/// can damage a log when two connections write, so the file stays locked for every other process, see ``SQLiteDatabase``,
-/// and a second connection would begin the copy anew with each commit. One statement, such as `VACUUM INTO`, would make
-/// every commit wait for the whole copy.
+/// The process that has the store makes the copy, on the store's thread and with its one connection. SQLite before
+/// 3.51.3 can damage a log when two connections write, so the file stays locked for other processes; see
+/// ``SQLiteDatabase``. A second connection would begin the copy anew with each commit. One statement, such as `VACUUM
+/// INTO`, would make every commit wait for the whole copy.
 ///
 /// ```
 ///   thread   commit │ step │ commit │ commit │ step │ … │ last step │ commit
 ///   copy     ───────────────────────────────────────────▶ draft ──▶ looked at, on the disk, named
 /// ```
 extension SQLiteStore {
-    /// The time between two steps of a store in use, which belongs to commits.
+    /// The time between two steps of a store in use. Commits are written in it.
     private static let copyPause: Duration = .milliseconds(5)
     /// How long all steps of a store in use may take. A disk that is slower keeps the store busy without an end.
     private static let copyLimit: Duration = .seconds(600)
     /// The thread for the files of copies. The common pool looks up the names of hosts, so a slow disk there would keep
-    /// the gateway from APNs. The pool is never shut down: a disk that hangs would keep the process from its end.
+    /// the gateway from APNs. The thread is never stopped, because a disk that hangs would then keep the process from
+    /// its end.
     private static let fileThread: NIOThreadPool = {
         let pool = NIOThreadPool(numberOfThreads: 1)
         pool.start()
@@ -88,11 +89,11 @@ extension SQLiteStore {
 
     /// Ends the claim.
     private func releaseCopy() async {
-        // The call fails only if the store was closed, and that has ended the copy.
+        // The call fails only if the store was closed, which has ended the claim.
         _ = try? await self.run { core throws(StoreError) in core.releaseCopy() }
     }
 
-    /// Runs `body` on a thread on which no commit waits: the end of a copy reads and writes all of it.
+    /// Runs `body` on a thread for which no commit waits, because the end of a copy reads and writes all its bytes.
     private static func besideTheStore<Result: Sendable>(
         _ body: @escaping @Sendable () throws(StoreError) -> Result
     ) async throws(StoreError) -> Result {

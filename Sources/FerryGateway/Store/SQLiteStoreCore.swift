@@ -63,7 +63,8 @@ final class SQLiteStoreCore: @unchecked Sendable {
         let mark = try self.take()
         let database = try self.lock()
         do throws(StoreError) {
-            // Another start may have left its mark in between, and waits for the lock now. This one tries again.
+            // Another process may have left its mark meanwhile, and wait for the lock. The owner of this store tries
+            // again.
             guard !mark.isTaken else {
                 throw StoreError("Another process opens the store \(self.path) at the same time.", isInUse: true)
             }
@@ -71,16 +72,16 @@ final class SQLiteStoreCore: @unchecked Sendable {
             self.file = file
             return opening
         } catch {
-            // On a file system without locks, the log may be another process's.
+            // On a file system without locks, the log may be that of another process.
             database.keepLogAtClose()
             throw error
         }
     }
 
-    /// Takes the store from a process that may have it although nobody has its lock.
+    /// Takes the store from a process that may have it without the lock.
     ///
-    /// That process finds the mark, and acknowledges nothing more. The log is read only then, because SQLite reads it once, and
-    /// would not see commits that came later.
+    /// That process finds the mark, and acknowledges no further commit. This process reads the log only then, because
+    /// SQLite reads it once, and would not see later commits.
     private func take() throws(StoreError) -> HighWaterMark {
         let database = try self.lock()
         database.keepLogAtClose()
@@ -139,7 +140,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     private var markPath: String { "\(self.path)-mark" }
 
-    /// Makes the error with a sentence that says what to do.
+    /// Makes the error, with the advice for a damaged file.
     private func error(_ sentence: String, _ error: SQLiteError) -> StoreError {
         let advice =
             error.kind == .damaged
@@ -304,7 +305,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         guard let file else { return .unavailable(Self.isClosed.description) }
         guard !self.isTaken(file) else { return .fenced }
         if let refused, refused.number < commit.segment.number { return .unavailable(refused.reason) }
-        // The file was removed. A commit to it would be lost when the process ends.
+        // If the file was removed, a commit to it would be lost when the process ends.
         guard file.database.isInPlace else {
             let reason =
                 "The store's file \(self.path) was removed or replaced while it was open. Put it back, or start anew."
@@ -313,7 +314,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
         do {
             let isOurs = try file.database.transaction { () throws(SQLiteError) in try Self.write(commit, file) }
-            // A process that came during the commit may not have seen it.
+            // A process that took the store during the commit may not have seen the commit.
             guard isOurs, !self.isTaken(file) else { return .fenced }
             try file.mark.advance(to: commit.segment.number)
             self.refused = nil
@@ -325,7 +326,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
     }
 
-    /// Whether another process has opened the store since this one has. SQLite's lock prevents that, but not every shared
+    /// Whether another process has opened the store after this one. SQLite's lock prevents that, but not every shared
     /// file system has locks.
     private func isTaken(_ file: File) -> Bool {
         guard file.mark.isTaken else { return false }
@@ -352,11 +353,11 @@ final class SQLiteStoreCore: @unchecked Sendable {
     }
 
     func close() {
-        // The process may end next, and nobody would remove half a copy.
+        // The process may end now, and would leave half a copy behind.
         self.copying?.backup?.end()
         self.copying?.files.remove()
         self.copying = nil
-        // A process that had nothing to commit has not looked yet.
+        // A process without a commit has not looked yet whether the store is taken.
         if let file { _ = self.isTaken(file) }
         self.file = nil
         self.source = nil
@@ -373,7 +374,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         var (version, last): (Int64, UInt64) = (0, 0)
         do {
             database = try SQLiteDatabase(path: self.path, durability: self.durability)
-            // Without locks on the file system, a gateway may have the store all the same.
+            // On a file system without locks, a gateway may have the store all the same.
             database.keepLogAtClose()
             try database.prepare("PRAGMA user_version").run { row in version = row.integer(0) }
             try database.prepare("SELECT last FROM store").run { row in last = UInt64(bitPattern: row.integer(0)) }
@@ -394,7 +395,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         self.source = database
     }
 
-    /// Notes the files of the copy that is made. Returns what the copy needs to know.
+    /// Notes the files of the copy that is made. Returns the facts that the copy needs.
     func claimCopy(_ files: CopyFiles) throws(StoreError) -> CopyClaim {
         guard let database = self.file?.database ?? self.source else { throw Self.isClosed }
         assert(self.copying == nil, "the desk lets one copy be made at a time")
@@ -426,7 +427,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     /// The number of the file system that has the store.
     private func device() throws(StoreError) -> UInt64 {
-        // SQLite writes beside the file to which a link leads.
+        // If the path is a link, SQLite writes beside the file to which it leads.
         let real = realpath(self.path, nil)
         defer { free(real) }
         let folder = CopyFiles.folder(of: real.map { String(cString: $0) } ?? self.path)
@@ -453,7 +454,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         } catch {
             throw StoreError("The copy cannot be made. \(error)")
         }
-        // The commits from now on are not in the copy. Its file is closed, so that another thread can finish it.
+        // Commits from now on are not in the copy. The copy's file is closed, so that another thread can finish it.
         backup.end()
         self.copying?.backup = nil
         // A store that was opened for a copy alone is closed, and another process may take it while the copy is finished.
