@@ -1,11 +1,11 @@
 /// A page of the answer to `GET /waiting`.
 package struct WaitingPage: Hashable, Codable, Sendable {
     package var notifications: [WaitingRow]
-    /// The value of `after` for the next page; nil: this is the last one.
+    /// The value of `after` for the next page; nil on the last page.
     package var next: String?
 }
 
-/// A notification without a final answer as operators see it. As in the list of letters, it has no payload.
+/// A notification without a final answer, as operators see it: without its payload.
 package struct WaitingRow: Hashable, Codable, Sendable {
     package var apnsID: String
     package var client: String
@@ -13,15 +13,15 @@ package struct WaitingRow: Hashable, Codable, Sendable {
     package var upstream: String?
     package var topic: String
     package var reason: WaitingReason
-    /// The last refusal of APNs; nil if there was none.
+    /// The reason of the last refusal; nil before the first one.
     package var lastReason: String?
-    /// When it was read, or last sent again by an operator, in UNIX seconds.
+    /// When the notification was read, or last sent again by an operator, in UNIX seconds.
     package var readAt: UInt32
-    /// The seconds since then, by a clock that nobody sets.
+    /// The seconds since then, by a clock that is never set.
     package var age: Double
-    /// In UNIX seconds; 0 for one attempt at delivery.
+    /// The expiration in UNIX seconds; 0 for one attempt at delivery.
     package var expiration: UInt32
-    /// Whether the answer to an earlier attempt is missing.
+    /// Whether the notification may have arrived, because the answer to an earlier attempt is missing.
     package var mayHaveArrived: Bool
     package var attempts: Int
     package var token: String
@@ -36,7 +36,7 @@ package struct WaitingRow: Hashable, Codable, Sendable {
 /// A page of the answer to `GET /waiting/sums`. The sums of all pages belong together.
 package struct WaitingSums: Hashable, Codable, Sendable {
     package var sums: [WaitingSum]
-    /// The value of `after` for the next page; nil: this is the last one.
+    /// The value of `after` for the next page; nil on the last page.
     package var next: String?
 
     package init(sums: [WaitingSum] = [], next: String? = nil) {
@@ -52,7 +52,7 @@ package struct WaitingSum: Hashable, Codable, Sendable {
     package var upstream: String?
     package var reason: WaitingReason
     package var count: Int
-    /// The age of the oldest in seconds.
+    /// The age of the oldest notification, in seconds.
     package var oldestAge: Double
 
     fileprivate struct Key: Hashable {
@@ -73,7 +73,7 @@ package struct WaitingSum: Hashable, Codable, Sendable {
 }
 
 extension [WaitingSum] {
-    /// Adds the sums of another page, or of another turn. Those with the most notifications come first.
+    /// Adds the sums of another page, or of another turn. The largest sums come first.
     package mutating func add(_ others: [WaitingSum]) {
         var sums: [WaitingSum.Key: WaitingSum] = [:]
         for sum in self + others {
@@ -97,7 +97,7 @@ extension [WaitingSum] {
 package struct WaitingFilter: Hashable, Sendable {
     package var client: String?
     package var reason: WaitingReason?
-    /// Notifications that were read at this time or earlier, in UNIX seconds.
+    /// The latest time at which the notifications were read, in UNIX seconds.
     package var readBy: UInt32?
 
     package init(client: String? = nil, reason: WaitingReason? = nil, readBy: UInt32? = nil) {

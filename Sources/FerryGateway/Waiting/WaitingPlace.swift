@@ -1,8 +1,7 @@
-/// The place up to which a reader has looked at the notifications without a final answer. The next page begins behind
-/// it.
+/// The place up to which a reader has looked at the notifications without a final answer.
 ///
-/// A ``JobTable`` has recent jobs by their numbers, and old ones in the order in which they arrived in its table. A job
-/// becomes old between two pages. So the place is two numbers, and as text both of them: `arrival-job`.
+/// A ``JobTable`` has recent jobs by their numbers, and old ones in the order of their arrivals. A job may become old
+/// between two pages. So the place has two numbers. Its text is `arrival-job`.
 package struct WaitingPlace: Hashable, Sendable, CustomStringConvertible {
     /// The number of the last arrival in the table of old jobs.
     var arrival: UInt64 = 0
@@ -12,7 +11,7 @@ package struct WaitingPlace: Hashable, Sendable, CustomStringConvertible {
     /// The place before all notifications.
     package init() {}
 
-    /// Returns nil if the text is not that of a place.
+    /// Returns nil if the text has another form.
     package init?(_ text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false).map { UInt64($0) }
         guard parts.count == 2, let arrival = parts[0], let job = parts[1], job < .max else { return nil }

@@ -1,18 +1,18 @@
 /// The reason why a notification has no final answer yet. The words are in answers and options, so never change one.
 package enum WaitingReason: String, CaseIterable, Codable, Sendable {
-    /// The upstream has it, and has not answered.
+    /// The upstream has the notification, and has not answered.
     case underWay
     /// The upstream cannot be reached.
     case noConnection
-    /// APNs refuses its topic or the credentials, or has refused the first tokens of the topic: the gate is shut.
+    /// The gate is shut: APNs refuses the topic or the credentials, or has refused the topic's first tokens.
     case topicRefused
-    /// It goes out again after a pause, because APNs refused it for now.
+    /// The notification goes out again after a pause, because the last attempt failed.
     case backOff
-    /// The store does not have it yet.
+    /// The store does not have the notification yet.
     case store
-    /// It goes over a side connection, and that takes nothing now.
+    /// The notification waits for its turn on a side connection.
     case sideConnection
-    /// Others of its client have their turn first.
+    /// The notification waits for its turn on the common connection.
     case turn
 
     /// The words for people.
