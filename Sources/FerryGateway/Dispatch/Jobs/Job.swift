@@ -25,7 +25,7 @@ struct Job: Sendable {
         case store
         /// The gate of its topic is shut.
         case gate
-        /// The job goes out again after a pause, because APNs refused it for now.
+        /// The job goes out again after a pause, because the last attempt failed.
         case pause
         /// The job waits for its turn on the way to the upstream.
         case turn
