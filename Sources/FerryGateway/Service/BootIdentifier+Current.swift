@@ -1,7 +1,7 @@
 internal import FerryPlatform
 
 extension BootIdentifier {
-    /// The present run of this machine; nil if the system does not tell it. Linux has it in a file.
+    /// The present run of this machine; nil if it cannot be read. Linux has it in a file.
     static var current: BootIdentifier? {
         guard let file = fopen("/proc/sys/kernel/random/boot_id", "re") else { return nil }
         defer { fclose(file) }

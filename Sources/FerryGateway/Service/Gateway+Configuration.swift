@@ -12,10 +12,11 @@ extension Gateway {
         package var feedbackPort: Int?
         /// A socket that listens already, in place of ``host`` and ``port``.
         package var passed: PassedSocket?
-        /// The same for the feedback service. It is served although ``feedbackPort`` may be nil.
+        /// A socket of the feedback service that listens already. With it there is a feedback service, even if
+        /// ``feedbackPort`` is nil.
         package var passedFeedback: PassedSocket?
-        /// The server names (SNI) for which clients come through this door. Empty: all clients that ask for no name of
-        /// another door at the same address. Each address needs one such door.
+        /// The server names (SNI) for which clients come through this door. A door without names is for all other
+        /// clients of its address. Each address needs one.
         package var serverNames: [String] = []
         /// The gateway's certificate and key. The key should be RSA, because old clients support no other.
         package var identity: TLSIdentity
@@ -32,20 +33,20 @@ extension Gateway {
 
     /// The addresses and the clients of a gateway.
     package struct Configuration: Sendable {
-        /// At least one.
+        /// The doors, at least one.
         package var doors: [Door]
         /// How a start takes the store and the addresses of a process that ends. If nil, the start fails while another
         /// process has them.
         package var succession: Succession?
-        /// The upstreams, in the order of those given to ``Gateway/start(_:upstreams:on:)``. Empty: they have no names,
-        /// and the gateway is never reloaded.
+        /// The upstreams, in the order of those given to ``Gateway/start(_:upstreams:on:)``. Empty if the upstreams
+        /// have no names, and the gateway is never reloaded.
         package var upstreams: [GatewayTables.Upstream] = []
-        /// The identities, which say how each client's notifications are forwarded.
+        /// The identities. They decide how each client's notifications are forwarded.
         package var identities: [GatewayIdentity]
         package var routes: [Route]
-        /// The store of state that a killed process must not lose; nil for no store.
+        /// The store; nil for a gateway without one.
         package var store: (any GatewayStore)?
-        /// The file of the list of rejections. If nil, only ``onEvent`` gets the rejections.
+        /// The file of the list of rejections; nil if only ``onEvent`` gets the rejections.
         package var list: (any ListWriter)?
         /// Gets each event that should be logged, with the counts at that time. It runs on the gateway's event loop,
         /// and must not block.

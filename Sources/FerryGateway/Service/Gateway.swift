@@ -7,8 +7,8 @@ internal import NIOPosix
 /// The upstream of a gateway: the provider to which it forwards, made with `outcomes` as its sink, and the providers of
 /// its side connections.
 package struct GatewayUpstream: Sendable {
-    /// The number of notifications that the provider should queue at most. It should not delay any. Notifications in
-    /// its queue do not take turns between clients, and would fill the way of other clients.
+    /// The largest number of notifications that the provider should queue. Clients take no turns in its queue, so the
+    /// notifications of one client there delay those of others.
     package static let queueLimit = 1024
 
     /// A provider with one connection, made with `outcomes` as its sink.
@@ -22,7 +22,8 @@ package struct GatewayUpstream: Sendable {
         }
     }
 
-    /// Makes the provider of a side connection; nil if none can be made now. The common connection then serves instead.
+    /// Makes the provider of a side connection; nil if none can be made now. The common connection then carries the
+    /// notifications.
     ///
     /// The provider calls `ended`, on any thread, each time that its connection ends.
     package typealias MakeSide = @Sendable (_ ended: @escaping @Sendable () -> Void) -> Side?
@@ -46,15 +47,15 @@ package struct GatewayUpstream: Sendable {
     }
 }
 
-/// A gateway that accepts the binary protocol from old clients, as Apple's did, and forwards to any provider.
+/// A gateway that accepts the binary protocol from old clients, as Apple's gateway did, and forwards to any provider.
 ///
 /// All its work runs on one event loop. Any thread may call its methods. Shut every gateway down, because releasing the
 /// last reference closes nothing.
 package final class Gateway: Sendable {
     /// How long the end waits until the store and the list have everything, and then until the store is closed.
     private static let storeLimit: TimeAmount = .seconds(5)
-    /// The shortest time that notifications at an upstream have for their answers at the end. If the clients are gone
-    /// sooner than ``GatewayBounds/ending``, it is the rest of that time.
+    /// The shortest time that notifications at an upstream have for their answers at the end. If the clients end sooner
+    /// than ``GatewayBounds/ending``, they have the rest of that time.
     private static let answerLimit: Duration = .seconds(1)
 
     package let host: String
@@ -74,7 +75,7 @@ package final class Gateway: Sendable {
     /// The numbers of the present configuration. One reload at a time changes them.
     let numbers: Locked<GatewayNumbers>
     private let store: (any GatewayStore)?
-    /// When the store was copied from another one, in UNIX seconds; nil unless this is the first start with the copy.
+    /// When the store was copied from another store, in UNIX seconds; nil unless this is the first start with the copy.
     package let copiedAt: UInt32?
 
     private init(
@@ -156,15 +157,15 @@ package final class Gateway: Sendable {
         return try await store.copy(to: path)
     }
 
-    /// Gives up the copy that is made, and makes no further one. Call it before the admin service stops, so that the
-    /// operator gets an answer.
+    /// Gives up the copy that is being made, and makes no further one. Call it before the admin service stops, so that
+    /// the operator gets an answer.
     package func giveUpCopy() { self.store?.giveUpCopy() }
 
     // MARK: Notifications that wait
 
-    /// Returns the next notifications without a final answer that the filter admits, `limit` at most, and the place
-    /// behind the last that was looked at; nil at the end. One turn of the event loop looks at some thousand, so a page
-    /// may be empty and not the last.
+    /// Returns at most `limit` of the next notifications without a final answer that the filter admits, and the place
+    /// to continue; nil at the end. One turn of the event loop looks at some thousand notifications, so a page may be
+    /// empty and not the last.
     package func waiting(
         after place: WaitingPlace,
         _ filter: WaitingFilter,
@@ -174,8 +175,7 @@ package final class Gateway: Sendable {
         return try await driver.eventLoop.submit { driver.waiting(after: place, filter, limit: limit) }.get()
     }
 
-    /// Returns the sums of the next notifications without a final answer, and the place as
-    /// ``waiting(after:_:limit:)`` does.
+    /// Returns the sums of the next notifications without a final answer, and the place to continue; nil at the end.
     package func waitingSums(
         after place: WaitingPlace,
         _ filter: WaitingFilter
@@ -200,7 +200,7 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// Returns those of these letters that the store has.
+    /// Returns the letters with these `apns-id`s that the store has.
     package func letters(_ ids: [APNSID]) async throws(StoreError) -> [Letter] {
         guard let store else { return [] }
         return try await store.rows(.letters, keys: ids.map(Letter.key)).compactMap { Letter($0) }
@@ -242,7 +242,7 @@ package final class Gateway: Sendable {
     ///
     /// Connections that come to a passed socket meanwhile wait for the next process.
     ///
-    /// - Parameter limit: how long to wait for the clients, and then for answers, or for a store that hangs.
+    /// - Parameter limit: how long to wait for the clients, and then for answers or the store.
     /// - Returns: whether every notification has its answer or is in the store. With a store, this call also shuts the
     ///   upstreams down. Without one, shut them down afterwards.
     package func shutDown(within limit: Duration) async -> Bool {
@@ -250,13 +250,13 @@ package final class Gateway: Sendable {
         self.listeners.close()
         let driver = self.driver
         await self.wait(within: min(limit, Duration(GatewayBounds.ending))) { driver.shutDown(then: $0) }
-        // A handshake may take longer, and a client may say nothing.
+        // A handshake may take longer, and a client may send nothing.
         await self.listeners.stop()
         let isSettled = await self.wait(within: limit - begin.duration(to: .now)) { driver.settle(then: $0) }
         var isOver = isSettled && self.store == nil
         if !isOver { try? await driver.eventLoop.submit { driver.abandon() }.get() }
-        // The upstreams end first. The gateway would still hear an answer that comes after the store is closed, but
-        // could not keep it. The machine sends nothing more, so no further side connection is made.
+        // The upstreams end first. An answer that came after the store is closed could not be kept. The machine sends
+        // nothing more, so no further side connection is made.
         let left = min(limit, Duration(GatewayBounds.ending)) - begin.duration(to: .now)
         await self.endUpstreams(within: max(left, Self.answerLimit), onlySides: isOver)
         if !isOver { isOver = (try? await driver.eventLoop.submit { driver.giveUpUnanswered() }.get()) ?? false }

@@ -24,8 +24,8 @@ package struct GatewayClients: Sendable {
 
     /// - Parameters:
     ///   - trustRoots: the authorities for ``Sign/userID(_:)``.
-    ///   - authorities: the SHA-256 fingerprints of their certificates. After a reload, a connection whose chain was
-    ///     verified before stays if none of them is missing.
+    ///   - authorities: the SHA-256 fingerprints of the authorities' certificates. After a reload, a connection whose
+    ///     chain was verified before stays if no fingerprint is missing.
     package init(
         _ signs: [(sign: Sign, identity: Int)],
         trustRoots: TrustRoots? = nil,
@@ -63,7 +63,7 @@ package struct GatewayClients: Sendable {
         )
     }
 
-    /// The number of the identity of a connection that has shown this; nil if it is no longer allowed.
+    /// The number of the identity of a connection that has shown this sign; nil if the connection is no longer allowed.
     func identity(of shown: Shown) -> Int? {
         let isVerified = shown.verifiers?.isSubset(of: self.authorities) ?? false
         return self.identity(shown.fingerprint, shown.userID, isVerified)
@@ -74,7 +74,7 @@ package struct GatewayClients: Sendable {
         self.signs.contains { if case .anyone = $0.sign { true } else { false } }
     }
 
-    /// The only identity, if any client is taken for it; nil if a certificate has to decide.
+    /// The identity of every client, if no certificate has to decide; otherwise nil.
     var onlyIdentity: Int? { self.takesAnyone && self.signs.count == 1 ? self.signs.first?.identity : nil }
 
     /// Whether this user ID would name a client, if the authorities had signed the certificate.
@@ -97,7 +97,7 @@ package struct GatewayClients: Sendable {
         }?.identity
     }
 
-    /// The certificates that the handshake asks a client for.
+    /// The certificates for which the handshake asks a client.
     ///
     /// - Parameter admits: whether an identity is served now. It runs on the event loop, in the middle of the handshake.
     func certificates(

@@ -31,10 +31,10 @@ final class GatewayDriver: @unchecked Sendable {
     private var strangers = StrangerNames()
     /// The clients that this process has claimed in the store.
     private var opened: Set<Int> = []
-    /// The number of connections that wait for such a claim.
+    /// The number of connections that wait for the claim of their client.
     private var openings = 0
-    /// The number of connections whose TLS handshake has not ended. The end waits for them, too: their clients were not
-    /// refused.
+    /// The number of connections whose TLS handshake has not ended. The shutdown waits for them, too, because their
+    /// clients were not refused.
     private var handshakes = 0
     /// The client that the last judged handshake did not admit.
     private var postponed: Int?
@@ -145,16 +145,16 @@ final class GatewayDriver: @unchecked Sendable {
         Set(self.upstreams.indices.filter { self.upstreams[$0].watch.isFailing })
     }
 
-    /// Whether a new connection is accepted. If not, its address is noted.
+    /// Whether a new connection is accepted. If not, its address is reported.
     func isOpen(for address: String) -> Bool {
         guard !self.isFinished else { return false }
         guard let reason = self.machine.closedReason(now: .now) else { return true }
-        // At the end the listener is closed anyway, so the refusal is not reported.
+        // At the shutdown the listener is closed anyway, so the refusal is not reported.
         if case .running = self.stage { self.refused(address, reason) }
         return false
     }
 
-    /// Whether a new connection of this client is accepted. If not, its address is noted.
+    /// Whether a new connection of this client is accepted. If not, its address is reported.
     func isOpen(identity: Int, for address: String) -> Bool {
         guard self.isOpen(for: address) else { return false }
         guard let reason = self.machine.closedReason(of: identity, now: .now) else { return true }
@@ -209,7 +209,7 @@ final class GatewayDriver: @unchecked Sendable {
         self.lookAround()
     }
 
-    /// Checks whether the last client has gone. While the gateway runs, no caller waits for that.
+    /// Checks at the shutdown whether the last client has gone.
     private func lookAround() {
         if case .ending = self.stage { self.run { _, _ in } }
     }
@@ -233,7 +233,7 @@ final class GatewayDriver: @unchecked Sendable {
 
     // MARK: Feedback
 
-    /// Claims the client's feedback rows in the store, and passes them to `body`; nil if they cannot be had now.
+    /// Claims the client's feedback rows in the store, and passes them to `body`; nil if they cannot be claimed now.
     func claimFeedback(of identity: Int, for address: String, then body: @escaping (FeedbackRows.Claim?) -> Void) {
         self.claim(.feedback(self.storeNames[identity])) { answer in
             var rows: FeedbackRows.Claim?
@@ -267,21 +267,21 @@ final class GatewayDriver: @unchecked Sendable {
     ) -> ConnectionID {
         let id = self.machine.connected(identity: identity, address: address, handshake: handshake, now: .now)
         self.handlers[id] = handler
-        // At the end, the machine has given the connection a deadline.
+        // At the shutdown, the machine has given the connection a deadline.
         self.lookAround()
         return id
     }
 
-    /// Notes a client that was refused.
+    /// Counts and reports a client that was refused.
     func refused(_ address: String, _ cause: RefusalCause, _ reason: String) {
         self.work.refusals[cause, default: 0] += 1
         guard let reason = self.strangers.name(address, refusedFor: reason, now: .now()) else { return }
         self.onEvent(.stranger(address: address, reason), self.counts)
     }
 
-    /// Notes a client that was refused because no new connection is accepted.
+    /// Counts and reports a client that was refused because no new connection is accepted.
     ///
-    /// - Parameter client: the name of the client; nil if it is not known, or not known yet.
+    /// - Parameter client: the name of the client; nil if it is not known.
     func refused(_ address: String, _ reason: ClosedReason, _ client: String? = nil) {
         self.refused(address, reason.cause, reason.sentence(client))
     }
@@ -378,7 +378,8 @@ final class GatewayDriver: @unchecked Sendable {
         return made.provider
     }
 
-    /// Passes the remaining records to the store. Nothing more follows, because the store and the list are closed next.
+    /// Passes the remaining records to the store, and then ends the work, because the store and the list are closed
+    /// next.
     func finish() {
         self.run { machine, now in
             machine.sealJournal(now: now)
@@ -396,8 +397,8 @@ final class GatewayDriver: @unchecked Sendable {
         }
     }
 
-    /// Calls `body` when the store and the file of the list of rejections have everything, or when they accept nothing, not even
-    /// at one more try.
+    /// Calls `body` when the store and the file of the list of rejections have everything, or accept nothing at one
+    /// more try.
     func writeRest(then body: @escaping () -> Void) {
         self.onWritten = body
         self.run { machine, _ in machine.tryRest() }
@@ -447,8 +448,8 @@ final class GatewayDriver: @unchecked Sendable {
         body()
     }
 
-    /// Calls `body` when the end need not wait for any notification. With a store, each one that was read is in it, or
-    /// another process has the store. Without one, each has its final answer, because nothing else would be left of it.
+    /// Calls `body` when the shutdown need not wait for notifications: the store has all of them, or belongs to another
+    /// process. Without a store, each notification must have its final answer.
     func settle(then body: @escaping () -> Void) {
         self.run { machine, now in
             machine.sealJournal(now: now)
@@ -464,7 +465,7 @@ final class GatewayDriver: @unchecked Sendable {
     }
 
     /// Gives up the notifications that have no final answer, and are neither in the store nor at an upstream. No
-    /// further notification goes to an upstream. Outcomes are still heard and kept.
+    /// further notification goes to an upstream. Outcomes are still taken and kept.
     func abandon() { self.run { machine, _ in machine.abandon() } }
 
     /// Gives up the notifications without a final answer, after the upstreams have ended. With a store, they stay

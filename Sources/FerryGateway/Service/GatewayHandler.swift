@@ -56,8 +56,8 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
-    /// Closes before the handshake if no client is accepted. A client that has written a notification would believe
-    /// that it was sent.
+    /// Closes before the handshake if no client is accepted. Later, the client might have written a notification, and
+    /// believe that it was sent.
     func channelActive(context: ChannelHandlerContext) {
         self.peer = context.remoteAddress?.ipAddress
         let address = self.address(context)
@@ -112,7 +112,7 @@ final class GatewayHandler: ChannelDuplexHandler {
         let shown = self.doors.clients(for: name)?.shown(self.tls.peerCertificate, self.tls.isPeerChainVerified)
         self.known = shown.map { ($0, name) }
         guard let identity = self.allowedIdentity, self.isServed(identity, by: name, context) else {
-            // The handshake takes known clients only, so a reload has come meanwhile.
+            // The handshake accepts known clients only, so a reload has come since.
             if self.allowedIdentity == nil { self.driver.refused(self.address(context), .removed) }
             context.close(promise: nil)
             return
@@ -134,8 +134,8 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     /// Whether a known client is served after its handshake.
     ///
-    /// If the handshake judged its certificate, an alarm that began since refuses it no more. The client may have written
-    /// notifications, and would take them for sent. Where anyone is taken, no handshake judges.
+    /// If the handshake has judged the client, a later alarm does not refuse it: the client may have written
+    /// notifications, and would take them for sent. If the door takes anyone, no handshake has judged.
     private func isServed(_ identity: Int, by serverName: String?, _ context: ChannelHandlerContext) -> Bool {
         guard self.doors.clients(for: serverName)?.takesAnyone ?? true else { return !self.driver.isFinished }
         return self.driver.isOpen(identity: identity, for: self.address(context))
@@ -147,7 +147,7 @@ final class GatewayHandler: ChannelDuplexHandler {
         return self.doors.clients(for: known.serverName)?.identity(of: known.shown)
     }
 
-    /// Continues after the store's answer. The client's early bytes are processed even if it has gone meanwhile.
+    /// Continues after the store's answer. The early bytes are processed even if the client has gone.
     private func opened(_ context: ChannelHandlerContext, _ identity: Int, _ source: [UInt8]) {
         guard case .opening(let early) = self.state else { return }
         let id = self.driver.connected(
@@ -201,7 +201,7 @@ final class GatewayHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Reports the client that was refused. TLS and the channel close by themselves after an error.
+    /// Reports the refused client. TLS and the channel close by themselves after an error.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // The sentence is taken for every error. Otherwise a later error would get it.
         let certificate = self.doors.clients(for: self.tls.requestedServerName)?.takeRefused()
@@ -209,7 +209,7 @@ final class GatewayHandler: ChannelDuplexHandler {
         guard case .handshaking = self.state, let error = error as? TLSError else { return }
         if let postponed, !self.driver.isOpen(identity: postponed, for: self.address(context)) {
             if self.tls.isPeerDoctor { self.driver.checked(self.address(context), .doctor) }
-            // The end need not wait until the client has closed.
+            // The shutdown need not wait until the client closes.
             return self.endHandshake()
         }
         self.driver.failed(self.address(context), self.tls, error, certificate)

@@ -57,7 +57,7 @@ final class GatewayListeners: Sendable {
         fileprivate var left: [Opened] = []
         fileprivate var limits: [ListenGroup.Service: Int] = [:]
 
-        /// The addresses that are added or removed, and those that clients find changed.
+        /// The addresses that are added, removed, or changed for clients.
         var names: GatewayChange.Names {
             var names = GatewayChange.Names()
             names.added = self.added.map { $0.opened.name }
@@ -92,12 +92,12 @@ final class GatewayListeners: Sendable {
         return ports.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// Binds what is new, and makes all TLS contexts. Nothing is accepted on a new socket before ``commit(_:)``.
+    /// Binds the new sockets, and makes all TLS contexts. Nothing is accepted on a new socket before ``commit(_:)``.
     ///
     /// - Parameters:
     ///   - upstreams: the number of upstreams, which need descriptors, too.
-    ///   - succession: how to wait for a process that ends; nil: an address that is taken is an error at once.
-    /// - Throws: `TLSError` or ``ListenFault``. Nothing has changed then.
+    ///   - succession: how to wait for a process that ends; nil if a taken address is an error at once.
+    /// - Throws: `TLSError` or ``ListenFault``. Then nothing has changed.
     func prepare(_ doors: [Gateway.Door], upstreams: Int, _ succession: Succession?) async throws -> Switch {
         let groups = ListenGroup.groups(of: doors)
         let present = self.all
@@ -111,7 +111,7 @@ final class GatewayListeners: Sendable {
                 if var opened = present.first(where: { $0.address == group.address }) {
                     let faces = doors.map { Face($0) }
                     opened.places = group.doors
-                    // Only the first door is special.
+                    // The order of the other doors does not matter.
                     if opened.faces.first != faces.first || Set(opened.faces) != Set(faces) {
                         next.changed.append(opened)
                     }
@@ -171,7 +171,7 @@ final class GatewayListeners: Sendable {
         ]
     }
 
-    /// The context of the first door, with those of the others by their names.
+    /// The context of the first door, with the contexts of the others by their server names.
     private func context(_ doors: [Gateway.Door], of service: ListenGroup.Service) throws -> TLSContext {
         var first = self.server(doors[0], service)
         for door in doors.dropFirst() {

@@ -2,29 +2,29 @@ package import FerryCore
 
 /// The figures of a gateway's event loop.
 package struct LoopFigures: Sendable {
-    /// The lengths of its turns.
+    /// The durations of the event loop's turns.
     package var turns = TimeHistogram()
-    /// From a commit to the store's answer.
+    /// The times from a commit to the store's answer.
     package var commits = TimeHistogram()
-    /// The connections that were refused.
+    /// The number of refused connections by cause.
     package var refusals: [RefusalCause: Int] = [:]
 }
 
 /// The cause for which a connection was refused.
 package enum RefusalCause: String, CaseIterable, Sendable {
-    /// No client of the configuration has its certificate, or its authority or dates do not count. Or a reload has
-    /// removed the client.
+    /// No client of the configuration has the certificate, the certificate's authority or dates are not valid, or a
+    /// reload has removed the client.
     case certificate
-    /// TLS failed: there was no common version or cipher, or the peer ended it.
+    /// The TLS handshake failed. For example, there was no common version or cipher, or the peer ended it.
     case handshake
     /// Notifications of the client wait at a shut gate. An alarm has reported it.
     case waiting
-    /// The client has its share of the room for notifications without an answer.
+    /// The client has used its share of the room for notifications without an answer.
     case clientRoom = "client_room"
     /// There is no room for notifications of any client.
     case noRoom = "no_room"
     /// The store is in trouble, refused the client's claim, or belongs to another gateway.
     case store
-    /// It said nothing, and another connection needed its place.
+    /// The connection had sent nothing, and another one needed its place.
     case place
 }

@@ -26,7 +26,7 @@ final class OpenDoors: Sendable {
         self.doors.withLock { $0 = open }
     }
 
-    /// Closes the address: no client is known any more.
+    /// Closes the address. After that, no client is known.
     func close() { self.doors.withLock { $0 = Doors() } }
 
     /// The identity of every client of the address; nil if the handshake has to decide.

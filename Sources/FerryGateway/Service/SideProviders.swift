@@ -4,7 +4,7 @@ internal import FerryCore
 final class SideProviders: Sendable {
     private let sides = Locked<[SideID: GatewayUpstream.Side]>([:])
 
-    /// How long a provider may take to close its connection. Notifications that are still unanswered then may have
+    /// How long a provider may take to close its connection. Notifications without an answer by that time may have
     /// arrived.
     private static let limit: Duration = .seconds(1)
 

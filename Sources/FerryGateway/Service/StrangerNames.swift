@@ -3,13 +3,12 @@ internal import NIOCore
 
 /// The addresses that messages name, without I/O. An address that keeps trying must not fill the log.
 ///
-/// Memory: ``limit`` refusals, and as many checks of the last day. Addresses above that number are not named. The first
-/// lines then say enough.
+/// Memory: ``limit`` refusals, and as many checks of the last day. Addresses above that number are not named.
 struct StrangerNames {
     /// The time after which a refused address is named again.
     private static let pause: TimeAmount = .minutes(1)
-    /// The same time for a client that calls itself ferry doctor. A stranger can claim that, so its refusals must still
-    /// be named sometimes.
+    /// The time after which a client that calls itself ferry doctor is named again. A stranger can call itself so, and
+    /// must still be named sometimes.
     private static let doctorPause: TimeAmount = .hours(1)
     /// The time after which an address without a further check is forgotten.
     private static let checkMemory: TimeAmount = .hours(24)

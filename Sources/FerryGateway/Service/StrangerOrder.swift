@@ -1,7 +1,7 @@
 internal import DequeModule
 internal import NIOCore
 
-/// The connections of a listener that have not sent anything yet, the longest wait first. Without I/O.
+/// The connections of a listener that have not sent anything yet, the longest wait first, without I/O.
 ///
 /// ```
 ///    accepted             handshake             bytes, or rows to read

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// The closer of silent connections in a full listener. It chooses them as ``StrangerOrder`` says.
+/// The closer of silent connections in a full listener, in the order of ``StrangerOrder``.
 ///
 /// `@unchecked Sendable`, because everything is used on the event loop only, which the listener and its connections
 /// share.

@@ -3,7 +3,7 @@ internal import NIOCore
 
 /// The outcomes of an upstream, on their way from its event loop to the gateway's.
 ///
-/// Give it as the sink to the provider that the gateway forwards to. Memory: the outcomes of the notifications in the
+/// It is the sink of the provider to which the gateway forwards. Memory: the outcomes of the notifications in the
 /// provider, which its queue limit bounds.
 package final class UpstreamOutcomes: OutcomeSink {
     private struct State {
@@ -15,7 +15,7 @@ package final class UpstreamOutcomes: OutcomeSink {
 
     package init() {}
 
-    /// Notes the outcomes, and wakes the gateway unless it was woken before.
+    /// Notes the outcomes, and wakes the gateway if the list was empty.
     package func settled(_ outcomes: Span<OutcomeRecord>) {
         let wake = self.state.withLock { state in
             let isFirst = state.records.isEmpty

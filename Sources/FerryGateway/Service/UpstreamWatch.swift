@@ -10,14 +10,14 @@ package final class UpstreamWatch: ProviderObserver {
         package var state = State.untried
         /// The times from a PING to its answer.
         package var pingTimes = TimeHistogram()
-        /// The last of these times, in seconds; nil: no PING was answered.
+        /// The last of these times, in seconds; nil before the first answer.
         package var lastPing: Double?
-        /// The last failure of the common connections, or of the trial, with its cure; nil: there was none. It is never
-        /// that of an earlier provider, which may have had another host or other credentials.
+        /// The last failure of the common connections, or of the trial, with its cure; nil before the first one. The
+        /// failures of earlier providers do not count, because those may have had another host or other credentials.
         package var lastError: AlarmLine?
 
-        /// Whether there is no connection because the peer refuses the credentials: a certificate in the handshake, or a
-        /// provider token that no retry can cure. No gate shuts for it once a connection has worked.
+        /// Whether there is no connection because the peer refuses the credentials: a certificate in the handshake, or
+        /// a provider token that no retry can cure. No gate shuts because of that once a connection has worked.
         var refusesCredentials: Bool {
             switch self.state {
             case .untried, .good: false
@@ -75,12 +75,12 @@ package final class UpstreamWatch: ProviderObserver {
     package enum State: Hashable, Sendable {
         /// No connection for notifications was tried since the start or the last trial, which did not fail.
         case untried
-        /// The last trial failed, and no connection for notifications was tried since. Nil: it failed before a
-        /// connection.
+        /// The last trial failed, and no connection for notifications was tried since. The code is nil if the trial
+        /// failed before a connection.
         case trialFailed(ProviderError.Code?)
         /// A connection was opened, and since then no failure has left the upstream without one.
         case good
-        /// There is no connection, because of the last failures of these kinds.
+        /// There is no connection. The codes are those of the last failures.
         case failing(Set<ProviderError.Code>)
     }
 
@@ -99,10 +99,10 @@ package final class UpstreamWatch: ProviderObserver {
     /// Notes a failure of the common connections, with its cure.
     package func failed(_ error: AlarmLine) { self.state.withLock { $0.figures.lastError = error } }
 
-    /// Notes that a trial succeeded. The connections for notifications prove more, so they decide while notifications
-    /// ask for one.
+    /// Notes that a trial succeeded. Connections for notifications prove more, so a trial decides nothing while
+    /// notifications ask for one.
     ///
-    /// - Returns: whether a failure ends with it.
+    /// - Returns: whether the trial ends a failure.
     @discardableResult
     package func trialSucceeded() -> Bool {
         self.state.withLock { watched in
@@ -112,11 +112,12 @@ package final class UpstreamWatch: ProviderObserver {
         }
     }
 
-    /// Notes that a trial failed. The connections for notifications decide as in ``trialSucceeded()``.
+    /// Notes that a trial failed. As in ``trialSucceeded()``, the trial decides nothing while notifications ask for a
+    /// connection.
     ///
     /// - Parameters:
     ///   - failure: the failure with its cure.
-    ///   - code: its kind; nil if it came before a connection.
+    ///   - code: the code of the failure; nil if the trial failed before a connection.
     /// - Returns: whether the trial decides.
     @discardableResult
     package func trialFailed(_ failure: AlarmLine, _ code: ProviderError.Code?) -> Bool {
@@ -160,7 +161,7 @@ package final class UpstreamWatch: ProviderObserver {
     /// Whether the last tries to connect have failed.
     var isFailing: Bool { self.state.withLock { $0.figures.isFailing } }
 
-    /// Whether only a trial can end the failure: the provider makes no connection, because nothing asks for one.
+    /// Whether only a trial can end the failure, because no notification makes the provider connect.
     package var awaitsTrial: Bool { self.state.withLock { $0.figures.isFailing && $0.figures.takesTrial } }
 
     /// The figures, with the counts of the providers before this one.
