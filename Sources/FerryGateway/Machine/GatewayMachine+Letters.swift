@@ -12,7 +12,7 @@ extension GatewayMachine {
         }
     }
 
-    /// Removes the letters that are too old, or above the bounds.
+    /// Removes the letters that are too old.
     func removeOldLetters(now: Moment) {
         guard self.journal != nil else { return }
         self.journal?.change(self.letters.timePassed(now: now.monotonic, seconds: now.epochSeconds), now: now)
@@ -29,7 +29,7 @@ extension GatewayMachine {
         }
     }
 
-    /// Takes a page of letters. A damaged row counts as the oldest, so ``removeOldLetters(now:)`` removes it first.
+    /// Takes a page of letters. A damaged row counts as too old, so ``removeOldLetters(now:)`` removes it.
     func restoreLetters(_ rows: [StoreRow]) {
         for row in rows {
             self.letters.restore(row.key, endedAt: Letter(row)?.endedAt ?? 0, length: row.key.count + row.value.count)
