@@ -3,16 +3,16 @@ internal import FerryCore
 
 /// The requests of one kind whose work has not ended, including those whose readers have given up. Any thread.
 ///
-/// The work of a request that was given up stays in a queue: that of the store's thread, or that of the event loop. Without
-/// a bound, a check that asks each second would leave 3,600 reads while a disk hangs for an hour. When the disk comes back,
-/// the commits would wait for all of them.
+/// The work of a request that was given up stays in the queue of the store's thread or of the event loop. Without a
+/// bound, a check that asks each second would leave 3,600 reads while a disk hangs for an hour. When the disk comes
+/// back, commits would wait for all these reads.
 final class BoundedRequests: Sendable {
     /// The largest number of requests whose work has not ended.
     static let limit = 8
 
     private let underWay = Locked(0)
 
-    /// Returns the answer that `make` gives; nil if it gives none within `limit`, or at once if too many are under way.
+    /// Returns the answer of `make`; nil after `limit`, or at once if too many requests are under way.
     func answer(within limit: Duration, _ make: @escaping @Sendable () async -> AdminAnswer) async -> AdminAnswer? {
         guard self.begin() else { return nil }
         return await SharedValue<AdminAnswer> {

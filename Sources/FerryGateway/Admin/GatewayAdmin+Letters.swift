@@ -23,8 +23,8 @@ extension GatewayAdmin {
 
     /// Answers a request for letters within `limit`, or at once while too many others are under way.
     ///
-    /// The store may hang with its disk. Without a limit, such requests would keep all connections of the socket, and
-    /// nobody could ask what is wrong.
+    /// The store may hang with its disk. Without a limit, such requests would then keep all connections of the socket,
+    /// and an operator could not read the status.
     func answerLetters(_ request: AdminRequest, within limit: Duration) async -> AdminAnswer {
         guard request.isLocal else { return .notFound }
         return await self.letterRequests.answer(within: limit) { await self.answerLetters(request) } ?? Self.noAnswer

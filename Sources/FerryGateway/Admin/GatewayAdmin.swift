@@ -2,8 +2,8 @@ package import FerryAdmin
 internal import FerryCore
 internal import FerryPlatform
 
-/// The admin service of a gateway: it makes the status from the gateway's figures and from what the process knows, and
-/// answers the routes that only a gateway has.
+/// The admin service of a gateway. It makes the status from the figures of the gateway and the facts of the process,
+/// and answers the routes that only a gateway has.
 ///
 /// One turn of the gateway's event loop makes a snapshot.
 package final class GatewayAdmin: Sendable {
@@ -17,7 +17,7 @@ package final class GatewayAdmin: Sendable {
         package var removed: Set<Int> = []
         package var changedFiles: @Sendable () -> [String]
         package var refusedReload: @Sendable () -> AlarmLine?
-        /// Reads the configuration again, and returns the result as JSON; nil if this gateway cannot.
+        /// Reads the configuration again, and returns the result; nil if the gateway cannot be reloaded.
         package var reload: (@Sendable () async -> ReloadAnswer)?
         /// Called when an operator has made a copy of the store.
         package var copied: @Sendable (StoreCopy) -> Void
@@ -54,17 +54,18 @@ package final class GatewayAdmin: Sendable {
     /// How long a reader waits.
     private let patience: Duration
     /// How long one request looks at pages. The next request continues. Without this bound, a slow store or a busy
-    /// event loop would take longer than the reader waits, and the reader would get nothing.
+    /// event loop would take longer than ``patience``, and the reader would get nothing.
     let pageTime: Duration
     /// How long the answer to a copy may take.
     private let backupLimit: Duration
     let letterRequests = BoundedRequests()
-    /// Apart from ``letterRequests``: the store may hang while the event loop works.
+    /// The requests for waiting notifications. They are counted apart, because the store may hang while the event loop
+    /// works.
     let waitingRequests = BoundedRequests()
     /// The routes that every server has.
     package let routes: StatusRoutes
 
-    /// Tests pass shorter times.
+    /// Makes the service. Tests pass shorter times.
     ///
     /// - Parameters:
     ///   - patience: how long a reader waits for the store and the event loop.
@@ -98,7 +99,7 @@ package final class GatewayAdmin: Sendable {
 
     /// Answers a request that ``AdminAccess`` has admitted.
     package func answer(_ request: AdminRequest) async -> AdminAnswer {
-        // Only the socket lets such a request in.
+        // A local request comes over the socket in the file system.
         if request.method == "POST", request.path == "/reload", request.isLocal {
             guard let reload = self.present.value.reload else { return .notFound }
             return await reload().adminAnswer
@@ -126,7 +127,7 @@ package final class GatewayAdmin: Sendable {
         let numbers = figures.upstreams.indices.filter { around.upstreams.indices.contains($0) }
         let watched = around.watches.map(\.figures)
         let upstreams = numbers.map { Self.upstream($0, figures.upstreams[$0], watched[$0], around) }
-        // A removed upstream is shown until its last notification has gone.
+        // A removed upstream is shown while notifications wait at its gates.
         let shown = numbers.filter { !around.removed.contains($0) || figures.upstreams[$0].held > 0 }
         var refusals: [String: Int] = [:]
         for upstream in figures.upstreams {
@@ -246,6 +247,7 @@ package final class GatewayAdmin: Sendable {
 }
 
 extension GatewayFigures.Client {
-    /// Whether people see the client. A client that a reload removed is shown until its last notification has gone.
+    /// Whether people see the client. A removed client is shown while it has connections, or notifications without a
+    /// final answer.
     fileprivate var isShown: Bool { self.isConfigured || self.connections > 0 || self.counts.unanswered > 0 }
 }

@@ -3,17 +3,17 @@ internal import FerryCore
 
 /// The page of metrics of a gateway.
 ///
-/// Both sums of ``FateCounts`` hold in every page, because one turn of the event loop makes all its figures.
+/// Both sums of ``FateCounts`` hold in every page, because one turn of the event loop makes all figures of the page.
 struct GatewayMetrics {
-    /// The clients that have series of their own. The rest is counted as `other`, for the life of the process: otherwise a
-    /// configuration with many clients would make more series than Prometheus likes to keep.
+    /// The number of clients with series of their own. The others are counted together as `other`, because many clients
+    /// would make too many series for Prometheus.
     static let clientLimit = 200
     private static let otherClients = "other"
 
     /// The facts about an upstream that ``GatewayFigures`` does not have.
     struct Upstream: Sendable {
         var name: String
-        /// Nil: no client uses it.
+        /// Whether the upstream can be used; nil if no client uses it.
         var isUsable: Bool?
         var watched: UpstreamWatch.Figures
     }
@@ -22,7 +22,7 @@ struct GatewayMetrics {
 
     let figures: GatewayFigures
     let loop: LoopFigures
-    /// The status, of the same moment as the figures.
+    /// The status at the moment of the figures.
     let status: GatewayStatus
     /// The upstreams by their numbers.
     let upstreams: [Upstream]
@@ -105,7 +105,7 @@ struct GatewayMetrics {
         )
     }
 
-    /// The figures of one client, or of all that have no series of their own.
+    /// The figures of one client, or of all clients without series of their own.
     fileprivate struct ClientSum {
         var labels: Labels
         var counts = FateCounts()
@@ -120,8 +120,8 @@ struct GatewayMetrics {
         var places: [[String]: Int] = [:]
         for (index, client) in self.figures.clients.enumerated() {
             let upstream = self.name(of: client.upstream)
-            // A client of this name is counted there, too. Two series with the same labels would spoil the whole
-            // answer.
+            // A client with the name `other` is counted there, too, because two series with the same labels would spoil
+            // the whole answer.
             guard index >= Self.clientLimit || client.name == Self.otherClients else {
                 // After a reload, the client's own upstream may be the one that a listener names for it. Both then
                 // share a series.

@@ -2,8 +2,8 @@ internal import FerryAdmin
 
 /// The page of a gateway for people.
 enum GatewayPage {
-    /// The clients that are shown, the first ones of the configuration. A page of ten thousand rows would be megabytes, and
-    /// each slow reader would hold its own.
+    /// The number of clients that are shown, the first ones of the configuration. A page of ten thousand rows would
+    /// take megabytes, once for each slow reader.
     static let clientLimit = 200
 
     private typealias Piece = PagePiece

@@ -2,9 +2,9 @@ internal import FerryAdmin
 
 /// The judgement of a gateway: one sentence for each trouble, and the worst of them for the whole.
 extension GatewayStatus {
-    /// The age of the oldest notification, in seconds, above which the status reports it. It is short, because somebody
-    /// reads the status already. The alert FerryGatewayWaitsLong in Compat/monitoring/alerts.yml wakes somebody, so it
-    /// waits for ``alertedWait``.
+    /// The age of the oldest notification, in seconds, above which the status reports it. The age is short, because an
+    /// operator reads the status already. The alert FerryGatewayWaitsLong in Compat/monitoring/alerts.yml wakes an
+    /// operator, so it waits for ``alertedWait``.
     static let longWait: Double = 60
     /// The age in that alert, in seconds. The alert fires when the age has been larger for ``alertPatience``.
     static let alertedWait: Double = 300
@@ -21,7 +21,7 @@ extension GatewayStatus {
             down.first.map { Health(isGood: false, $0) } ?? Health(isGood: true, "Each client has a usable upstream.")
     }
 
-    /// A gateway with a store takes notifications while APNs is away: it must stay in service.
+    /// A gateway with a store takes notifications while APNs cannot be reached, so it must stay in service.
     private var readiness: Health {
         switch self.store {
         case .good: return Health(isGood: true, "It listens, and the store can be written.")
@@ -35,7 +35,8 @@ extension GatewayStatus {
         }
     }
 
-    /// Whether a client sends over the upstream, or notifications wait for it. Nothing else of it delays a notification.
+    /// Whether a client sends over the upstream, or notifications wait for it. Trouble of any other upstream delays no
+    /// notification.
     func isUsed(_ upstream: Upstream) -> Bool {
         upstream.held > 0 || self.clients.contains { $0.upstream == upstream.name }
     }

@@ -1,6 +1,7 @@
 package import FerryAdmin
 
-/// Everything that operators see of a gateway: the answer to `GET /status`, and what the page and the commands show.
+/// Everything that operators see of a gateway: the answer to `GET /status`, from which the page and the commands are
+/// made.
 ///
 /// The members are documented in Docs/commands/gateway.md. Tokens and payloads are never among them.
 package struct GatewayStatus: ServerStatus, Hashable {
@@ -10,7 +11,7 @@ package struct GatewayStatus: ServerStatus, Hashable {
 
     package var version = Self.version
     package var ferry: String
-    /// UNIX seconds.
+    /// The present time in UNIX seconds.
     package var now: Int
     package var startedAt: Int
     package var condition = Condition(.well, "")
@@ -36,9 +37,9 @@ package struct GatewayStatus: ServerStatus, Hashable {
     package var alarms: [AlarmLine]
     /// The files of the configuration that changed on disk, and were not read again.
     package var changedFiles: [String]
-    /// The last reload, if it was refused; nil: there was none, or it was taken.
+    /// The last reload, if it was refused; otherwise nil.
     package var refusedReload: AlarmLine? = nil
-    /// The reason why the list of rejections cannot be written; nil: it can, or there is none.
+    /// The reason why the list of rejections cannot be written; nil if it can, or if it has no file.
     package var listTrouble: String? = nil
 
     package struct Client: Hashable, Codable, Sendable {
@@ -49,7 +50,7 @@ package struct GatewayStatus: ServerStatus, Hashable {
         package var heardAt: Int?
         package var counts: FateCounts
         package var feedbackRows: Int
-        /// The news that the client gets of a rejection, in words.
+        /// The way in which the client learns of a rejection, in words.
         package var told: String
     }
 
@@ -61,14 +62,14 @@ package struct GatewayStatus: ServerStatus, Hashable {
         package var requests: Int
         package var accepted: Int
         package var refused: Int
-        /// In seconds, over the last one to two minutes; nil: there was no answer.
+        /// The median time to an answer in the last one to two minutes, in seconds; nil without an answer.
         package var p50: Double?
         package var p99: Double?
         package var held: Int
         package var shutTopics: [ShutTopic]
-        /// Nil: the gateway is of a version that did not count them.
+        /// The PINGs; nil if the gateway has a version that does not count them.
         package var pings: Pings?
-        /// The last failure of its connections, or of its trial, with the cure; nil: there was none.
+        /// The last failure of the connections or of a trial, with its cure; nil before the first one.
         package var lastError: AlarmLine?
 
         /// A topic for which notifications wait, because APNs refuses it or the credentials.
@@ -76,11 +77,12 @@ package struct GatewayStatus: ServerStatus, Hashable {
             package var topic: String
             /// The refusal with its explanation, in one or two sentences.
             package var cause: String
-            /// The notifications that wait for this topic.
+            /// The number of notifications that wait for this topic.
             package var held: Int
         }
 
-        /// The PINGs since the start. One whose connection ended for another reason is neither answered nor unanswered.
+        /// The number of PINGs since the start. A PING whose connection ended for another reason is neither answered
+        /// nor unanswered.
         package struct Pings: Hashable, Codable, Sendable {
             package var sent: Int
             package var answered: Int
@@ -93,9 +95,9 @@ package struct GatewayStatus: ServerStatus, Hashable {
             /// No notification has asked for a connection since the start, or since the last failure ended.
             case untried
             case good
-            /// There is no connection: the last ones failed, or the trial of the upstream did.
+            /// There is no connection, because the last tries to connect or the last trial failed.
             case failing
-            /// It answers everything with a fault of its own: see ``Outage``.
+            /// The upstream answers everything with server errors; see ``Outage``.
             case outage
         }
     }
@@ -104,9 +106,9 @@ package struct GatewayStatus: ServerStatus, Hashable {
         /// There is no store.
         case none
         case good
-        /// It does not answer, or refuses.
+        /// The store does not answer, or refuses commits.
         case troubled
-        /// Another gateway has it.
+        /// Another gateway has the store.
         case taken
     }
 }

@@ -16,9 +16,9 @@ package struct ReloadAnswer: Hashable, Codable, Sendable {
 
     /// Whether the configuration was taken. If not, nothing has changed.
     package var isTaken: Bool
-    /// One sentence: what changed, or why nothing did.
+    /// One sentence about the change, or about the reason why nothing changed.
     package var sentence: String
-    /// Nil: it was not taken.
+    /// The change; nil if the configuration was not taken.
     package var change: GatewayChange?
     /// The connections that end because the configuration does not allow them.
     package var endedConnections: Int
