@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// The decision when the end of a feedback list follows its rows. Without I/O.
+/// The decision when the end of a feedback list follows its rows, without I/O.
 ///
 /// ```
 ///             rows are with    ┌────────────────┐ the reader's   ┌─────────┐ time
@@ -9,8 +9,8 @@ internal import NIOCore
 /// ```
 ///
 /// Libraries in Go drop the last row if they read it together with the end. So the end is a write of its own, after a
-/// pause in which the reader takes its rows from its system. A reader with many rows may write each to a database in
-/// that time.
+/// pause in which the reader takes the rows from its system. The pause grows with the rows, because a reader may write
+/// each to a database.
 struct FeedbackEnding {
     private enum State {
         case writing
@@ -19,8 +19,8 @@ struct FeedbackEnding {
         case ended
     }
 
-    /// The pause after the last acknowledgement, without the round trip that is added. A reader of an error response
-    /// gets the same pause before the end.
+    /// The shortest pause after the last acknowledgement, to which a round trip is added. It is as long as
+    /// ``GatewayBounds/outputDelay``.
     static let pause: TimeAmount = .milliseconds(200)
     static let pauseOfRow: TimeAmount = .milliseconds(5)
     static let longestPause: TimeAmount = .seconds(5)

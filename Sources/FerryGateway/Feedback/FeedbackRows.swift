@@ -1,8 +1,8 @@
 internal import DequeModule
 package import NIOCore
 
-/// The devices that removed the app, for each client. A device stays until a reader of the feedback service has
-/// received it.
+/// The devices that lost the app, for each client. A device stays until a reader of the feedback service has received
+/// it.
 ///
 /// ```
 ///           ┌────────┐  claim   ┌─────────┐ read to the end
@@ -20,7 +20,7 @@ package struct FeedbackRows: Sendable {
 
     package struct Row: Hashable, Sendable {
         package let token: [UInt8]
-        /// When APNs found that the app was removed, in UNIX seconds.
+        /// When APNs found that the device had lost the app, in UNIX seconds.
         package let since: UInt32
     }
 
@@ -30,9 +30,9 @@ package struct FeedbackRows: Sendable {
         var until: NIODeadline
     }
 
-    /// The largest number of rows for one client. A million tokens take some hundred megabytes.
+    /// The largest number of rows of one client. They take some hundred megabytes.
     package static let limit = 1_000_000
-    /// How long a reader may take. After that its rows are listed again.
+    /// How long a reader may take. After this time its rows are listed again.
     package static let claimTime: TimeAmount = .minutes(1)
 
     private var listed: [Int: [[UInt8]: UInt32]] = [:]
@@ -116,7 +116,7 @@ package struct FeedbackRows: Sendable {
     /// the next reader gets them a second time.
     package mutating func read(_ claim: Claim) {
         guard let claimed = self.claims.removeValue(forKey: claim.id) else { return }
-        // Meanwhile the token may have been listed again. Then the store keeps the new row.
+        // If the token was listed again meanwhile, the store keeps the new row.
         for row in claimed.rows { self.note(claimed.identity, row.token, self.listed[claimed.identity]?[row.token]) }
     }
 

@@ -6,12 +6,12 @@ internal import FerryServer
 internal import NIOCore
 internal import NIOTLS
 
-/// The last handler of a feedback connection. It writes the client's rows, and then close_notify after a pause, as
-/// ``FeedbackEnding`` says. It closes when the client has ended its side.
+/// The last handler of a feedback connection. It writes the client's rows, and close_notify after the pause of
+/// ``FeedbackEnding``. It closes the connection when the client has ended its side.
 ///
 /// The rows are removed only under three conditions: the client has ended its side, with close_notify or by closing its
-/// socket; its system has acknowledged every byte; and no reset has come. A program that closes a socket without
-/// reading all of it sends a reset.
+/// socket; the client's system has acknowledged every byte; and no reset has come. A program that closes a socket
+/// without reading all of it sends a reset.
 final class GatewayFeedbackHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -69,14 +69,14 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         let identity = self.doors.clients(for: self.tls.requestedServerName)?
             .identity(of: self.tls.peerCertificate, self.tls.isPeerChainVerified)
         guard let identity else {
-            // The handshake takes known clients only, so a reload has come meanwhile.
+            // The handshake accepts known clients only, so a reload has come since.
             self.driver.refused(self.address(context), .removed)
             return context.close(promise: nil)
         }
         self.place.begin(.silent) { self.makeRoom(context) }
         self.driver.claimFeedback(of: identity, for: self.address(context)) { claim in
             guard let claim else { return context.close(promise: nil) }
-            // The reader has gone meanwhile, so the rows are listed again.
+            // If the reader has gone meanwhile, the rows are listed again.
             guard context.channel.isActive else { return self.driver.giveFeedbackBack(claim) }
             self.claim = claim
             self.write(claim, context)
@@ -93,7 +93,8 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         if claim.rows.isEmpty {
             self.sendEnd(context)
         } else {
-            // A reader that gets rows has a deadline of its own, so this wait ends here.
+            // A reader that gets rows has ``FeedbackRows/claimTime``, so its wait among the silent connections ends
+            // here.
             self.place.end()
             context.writeAndFlush(self.wrapOutboundOut(bytes)).assumeIsolated().whenSuccess {
                 self.isWritten = true
@@ -130,13 +131,13 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         }
     }
 
-    /// Sends close_notify, but keeps the socket's output open. After both ends are closed, the system no longer tells
+    /// Sends close_notify, but keeps the socket's output open. After both ends are closed, the system no longer reports
     /// which bytes were acknowledged.
     private func sendEnd(_ context: ChannelHandlerContext) {
         context.triggerUserOutboundEvent(TLSHandler.OutboundEvent.closeNotify, promise: nil)
     }
 
-    /// Drops the bytes, because a reader has nothing to say in this protocol.
+    /// Drops the bytes, because a reader sends none in this protocol.
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
 
     private func end(_ context: ChannelHandlerContext) {
@@ -157,7 +158,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         context.fireChannelInactive()
     }
 
-    /// Reports the client that was refused. TLS and the channel close by themselves after an error.
+    /// Reports the refused client. TLS and the channel close by themselves after an error.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let certificate = self.doors.clients(for: self.tls.requestedServerName)?.takeRefused()
         guard case .handshaking = self.state, let error = error as? TLSError else { return }
