@@ -52,7 +52,7 @@ final class ListFileCore: @unchecked Sendable {
 
     // MARK: Opening
 
-    /// Opens the file, unless the open one still has the name. A FIFO without a reader stays closed, which is not an
+    /// Opens the file, unless the open file still has the name. A FIFO without a reader stays closed, which is not an
     /// error.
     func begin() throws(ListFile.Fault) {
         var status = stat()
@@ -75,8 +75,8 @@ final class ListFileCore: @unchecked Sendable {
 
     private static var fault: ListFile.Fault { ListFile.Fault(String(cString: strerror(errno))) }
 
-    /// Removes the line that a process was writing when it was killed. If the end is not from this list, adds a line
-    /// break.
+    /// Removes the line that a process was writing when it was killed. If the half line is not from this list, adds a
+    /// line break.
     private func removeHalfLine(_ file: File) {
         guard let tail = ListTail(path: self.path, from: max(0, self.length(of: file) - ListTail.longestLine)) else {
             return
@@ -105,7 +105,7 @@ final class ListFileCore: @unchecked Sendable {
         }
         guard let file else { return ListAnswer(count: 0, trouble: Self.unread) }
         guard file.isRegular else { return self.pass(batch.lines, to: file) }
-        // Not earlier: when the file was opened, an ending process may still have been writing its last line.
+        // The half line is removed only now, because an ending process may have been writing when the file was opened.
         if !file.isMended {
             self.removeHalfLine(file)
             self.file?.isMended = true
@@ -139,7 +139,7 @@ final class ListFileCore: @unchecked Sendable {
                 answer.count += 1
             }
             answer.trouble = String(cString: strerror(code))
-            // The half line is removed. If another program has appended meanwhile, it stays.
+            // The half line is removed, unless another program has appended meanwhile.
             if whole < written, self.length(of: file) == start + written {
                 ftruncate(file.descriptor, off_t(start + whole))
             }
@@ -162,7 +162,7 @@ final class ListFileCore: @unchecked Sendable {
         }
     }
 
-    /// Writes lines to a FIFO or a device, one line at a time. The system takes so few bytes whole or not at all.
+    /// Writes lines to a FIFO or a device, one line at a time. The system takes so short a line whole or not at all.
     private func pass(_ lines: [[UInt8]], to file: File) -> ListAnswer {
         for (index, line) in lines.enumerated() {
             var count = write(file.descriptor, line, line.count)
@@ -173,7 +173,7 @@ final class ListFileCore: @unchecked Sendable {
             }
             guard count == line.count else {
                 let trouble = count < 0 && errno != EAGAIN && errno != EPIPE ? Self.fault.description : Self.unread
-                // The FIFO has lost its reader. It is closed, so that the next reader gets one that was opened for it.
+                // The FIFO has lost its reader. It is closed, so that the next batch opens it for the next reader.
                 if count < 0, errno == EPIPE { self.end() }
                 return ListAnswer(count: index, trouble: trouble)
             }

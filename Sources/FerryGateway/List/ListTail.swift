@@ -3,10 +3,10 @@ internal import FerryPlatform
 /// The end of a list of rejections, after the last noted place.
 ///
 /// A process may be killed after it wrote lines and before it noted their end. Then these lines are behind the last
-/// noted place. They are in order, but other programs may have written lines between them. If the file was renamed
-/// meanwhile, it is searched in its directory.
+/// noted place, in order, but other programs may have written lines between them. If the file was renamed meanwhile,
+/// its directory is searched for it.
 struct ListTail {
-    /// The largest number of bytes that are read. It has room for a batch and for lines of other programs.
+    /// The largest number of bytes that are read: a batch, and lines of other programs.
     private static let longest = 4 << 20
     /// The longest line of the list, in bytes.
     static let longestLine = 4096
@@ -55,7 +55,7 @@ struct ListTail {
         return lines.count - rest.count
     }
 
-    /// The files that may have lines after the place, in order, each with the offset where they begin.
+    /// The files that may have lines after the place, in order, each with the offset at which these lines begin.
     private static func files(_ path: String, _ place: ListPlace) -> [(path: String, offset: Int)] {
         var status = stat()
         let isThere = stat(path, &status) == 0

@@ -11,10 +11,10 @@ package protocol ListWriter: Sendable {
 
 /// A batch of lines for the file.
 package struct ListBatch: Hashable, Sendable {
-    /// The lines, each with its line break. An empty list asks for the place only.
+    /// The lines, each with its line break. An empty list only asks for the place.
     package var lines: [[UInt8]]
-    /// The place where the last batch ended; nil if it is not known. A process that was killed may have written some of
-    /// these lines behind it.
+    /// The place where the last batch ended; nil if it is not known. A killed process may have written some of these
+    /// lines behind that place.
     package var after: ListPlace?
 }
 

@@ -13,9 +13,9 @@ internal import NIOCore
 ///
 /// With a store, each line is a row of ``StoreTable/rejections``, in the same commit as the answer that it reports. The
 /// line goes to the file once that commit is durable. If a kill loses the answer, the notification is sent again, and
-/// gets its line then. A later commit removes the row, and notes the place after the line in the file. If the process
-/// is killed between the two, the file has lines after the noted place, and the next process finds them there. So the
-/// next batch waits for that commit.
+/// then gets its line. A later commit removes the row, and notes the place after the line in the file. If the process
+/// is killed before that commit, the file has lines after the noted place, and the next process finds them there. So
+/// the next batch waits for the commit.
 package struct RejectionList: Sendable {
     /// The largest number of waiting lines. A million bytes are some 4,000 lines.
     package static let limit = 250_000
@@ -44,7 +44,7 @@ package struct RejectionList: Sendable {
     private var lines: Deque<Line> = []
     private var length = 0
     private var lastNumber: UInt64
-    /// The number of first lines that are being written to the file; nil if no batch is.
+    /// The number of first lines that are being written to the file; nil if no batch is under way.
     private var underWay: Int?
     /// The place after the last batch.
     private var place: ListPlace?
@@ -66,7 +66,7 @@ package struct RejectionList: Sendable {
         self.limit = limit
     }
 
-    /// Takes the clients at the start, and after each reload. A client keeps its number.
+    /// Takes the clients at the start, and after each reload. Each client keeps its number.
     mutating func rename(_ identities: [GatewayIdentity]) { self.format = RejectionLine(identities: identities) }
 
     /// Takes the rows and the place that an earlier process left.
@@ -107,7 +107,7 @@ package struct RejectionList: Sendable {
         self.lines.append(Line(number: self.lastNumber, bytes: bytes, segment: segment))
         self.length += bytes.count
         var rows = [Self.row(self.lastNumber, bytes)]
-        // Lines that are being written may be in the file already, so only later ones are dropped.
+        // Lines that are being written may be in the file already, so only later lines are dropped.
         let oldest = self.underWay ?? 0
         while self.lines.count > max(self.limit, oldest) || self.length > Self.lengthLimit, oldest < self.lines.count {
             let line = self.lines.remove(at: oldest)
@@ -126,7 +126,7 @@ package struct RejectionList: Sendable {
         StoreChange(.rejections, key: number.bigEndianBytes, value: bytes)
     }
 
-    /// Drops every line that no store keeps, because the process ends.
+    /// Drops each line that no store keeps, because the process ends.
     ///
     /// - Parameter durable: the last segment in the store, if another process has taken it; otherwise nil.
     /// - Returns: the number of lines.
