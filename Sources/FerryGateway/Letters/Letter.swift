@@ -1,8 +1,8 @@
 package import FerryCore
 internal import NIOCore
 
-/// A notification that the gateway does not send again by itself, with everything that is needed to send it: a dead
-/// letter, or a notification that may have arrived.
+/// A dead letter, or a notification that may have arrived. The gateway does not send it again by itself, but the letter
+/// has everything that is needed to send it.
 ///
 /// It is a row of ``StoreTable/letters``. The key is the `apns-id` (16 bytes), whose end is the number of the job. The
 /// value, big-endian:
@@ -17,24 +17,24 @@ package struct Letter: Hashable, Sendable {
     private static let textLimit = 300
 
     package var apnsID: APNSID
-    /// The name of the client in the store, see ``GatewayIdentity/storeName``.
+    /// The name of the client in the store; see ``GatewayIdentity/storeName``.
     package var client: String
     /// The address of the client's scope: 4 bytes, or 16 bytes with the first 64 bits of an IPv6 address. Empty if the
     /// address is not known.
     package var address: [UInt8]
     package var topic: String
     package var reason: Reason
-    /// When it became a letter, in UNIX seconds.
+    /// When the notification became a letter, in UNIX seconds.
     package var endedAt: UInt32
-    /// When it was read, or last sent again by an operator, in UNIX seconds.
+    /// When the notification was read, or last sent again by an operator, in UNIX seconds.
     package var readAt: UInt32
     /// The expiration in UNIX seconds; 0 for one attempt at delivery.
     package var expiration: UInt32
-    /// The priority; 0 for none.
+    /// The priority; 0 if the notification has none.
     package var priority: UInt8
-    /// Whether the answer to an attempt is missing. If the letter is sent again, it may arrive twice.
+    /// Whether the notification may have arrived. If the letter is sent again, it may arrive twice.
     package var mayHaveArrived: Bool
-    /// The number of times that it was sent.
+    /// The number of times that the notification was sent.
     package var attempts: UInt16
     package var token: [UInt8]
     package var payload: [UInt8]
@@ -94,7 +94,7 @@ package struct Letter: Hashable, Sendable {
         return APNSID.parse(Array(groups.joined(separator: CollectionOfOne(UInt8(ascii: "-")))))
     }
 
-    /// The number of the job in a key. A letter that is sent again keeps it, and with it the `apns-id`.
+    /// The number of the job in a key. A letter that is sent again keeps the number, and with it the `apns-id`.
     static func job(ofKey key: [UInt8]) -> JobID {
         let low = key.suffix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         // The first two bits are the variant of the UUID (RFC 9562, section 4.1).

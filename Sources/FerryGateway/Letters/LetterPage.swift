@@ -3,11 +3,11 @@ internal import FerryCore
 /// A page of the answer to `GET /letters`.
 package struct LetterPage: Hashable, Codable, Sendable {
     package var letters: [LetterRow]
-    /// The value of `after` for the next page; nil: this is the last one.
+    /// The value of `after` for the next page; nil on the last page.
     package var next: String?
 }
 
-/// A letter as operators see it. The payload is in the answer for one letter alone.
+/// A letter as operators see it. Only the answer for one letter has the payload.
 package struct LetterRow: Hashable, Codable, Sendable {
     package var apnsID: String
     package var client: String
@@ -15,7 +15,7 @@ package struct LetterRow: Hashable, Codable, Sendable {
     package var upstream: String?
     package var topic: String
     package var reason: String
-    /// UNIX seconds.
+    /// When the notification became a letter, in UNIX seconds.
     package var endedAt: UInt32
     package var readAt: UInt32
     /// The expiration in UNIX seconds; 0 for one attempt at delivery.

@@ -1,12 +1,12 @@
 /// The result of an operator's command for one letter.
 package enum LetterResult: String, Hashable, Codable, Sendable {
     case done
-    /// It was sent again, dropped or removed before.
+    /// The letter was sent again, dropped or removed before.
     case missing
-    /// Its expiration has passed, so APNs would not deliver it. It stays until it is dropped.
+    /// The expiration has passed, so APNs would not deliver the notification. The letter stays until it is dropped.
     case expired
-    /// The configuration does not name its client any more. It stays.
+    /// The configuration no longer names the client. The letter stays.
     case unknownClient
-    /// Too many notifications wait, the store is in trouble, or the gateway ends. It stays.
+    /// Too many notifications wait, the store is in trouble, or the gateway ends. The letter stays.
     case noRoom
 }

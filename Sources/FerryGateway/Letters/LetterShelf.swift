@@ -1,8 +1,8 @@
 internal import DequeModule
 internal import NIOCore
 
-/// The bounds of the letters in the store, without I/O: their number, their size and their age. The letters themselves
-/// are in the store alone.
+/// The bounds of the letters in the store, without I/O: their number, their size and their age. Only the store has the
+/// letters themselves.
 ///
 /// Above a bound, the oldest letters are removed and counted.
 package struct LetterShelf: Sendable {
@@ -12,20 +12,20 @@ package struct LetterShelf: Sendable {
     package static let lengthLimit = 256 << 20
     /// How long a letter stays, in seconds.
     package static let lifetime: UInt32 = 30 * 86_400
-    /// The time between two looks for letters that are too old.
+    /// The time between two sweeps for letters that are too old.
     static let sweep: TimeAmount = .hours(1)
-    /// The largest number of letters that one look removes. The next look follows soon, so that no turn is long.
+    /// The largest number of letters that one sweep removes. The next sweep follows soon, so that no turn is long.
     static let sweepCount = 1000
 
     /// The figures for operators.
     package struct Figures: Hashable, Codable, Sendable {
-        /// The letters in the store.
+        /// The number of letters in the store.
         package var count = 0
-        /// Their size in bytes.
+        /// The size of the letters in the store, in bytes.
         package var bytes = 0
-        /// The letters that were removed because there were too many, since the start.
+        /// The number of letters that were removed since the start because there were too many.
         package var dropped = 0
-        /// The letters that were removed because they were too old, since the start.
+        /// The number of letters that were removed since the start because they were too old.
         package var outdated = 0
     }
 
@@ -37,7 +37,7 @@ package struct LetterShelf: Sendable {
     private let limit: Int
     private var entries: [JobID: Entry] = [:]
     /// The letters in the order of their ends, including removed ones. A letter from a clock that ran ahead is behind
-    /// the others. In front, it would keep them from being removed.
+    /// the others. In front of the others, it would keep them from being removed.
     private var order: Deque<(key: [UInt8], endedAt: UInt32)> = []
     private(set) var figures = Figures()
     private var isSorted = true
@@ -79,7 +79,7 @@ package struct LetterShelf: Sendable {
         return changes
     }
 
-    /// Removes a letter. Returns false if it is not there any more.
+    /// Removes a letter. Returns false if it was removed before.
     mutating func remove(_ id: JobID) -> Bool {
         guard let entry = self.entries.removeValue(forKey: id) else { return false }
         self.figures.count -= 1
@@ -98,7 +98,7 @@ package struct LetterShelf: Sendable {
         self.order.insert((key, endedAt), at: self.isSorted ? self.place(ofEnd: endedAt) : self.order.count)
     }
 
-    /// The place in the order behind all letters that ended at this time or earlier. Mostly it is the end.
+    /// The place in the order behind all letters that ended at this time or earlier. Usually it is the end.
     private func place(ofEnd endedAt: UInt32) -> Int {
         var (low, high) = (0, self.order.count)
         while low < high {
