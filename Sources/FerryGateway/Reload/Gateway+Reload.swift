@@ -7,25 +7,25 @@ extension Gateway {
         package var change: GatewayChange
         /// The number of each upstream of the new configuration, in its order.
         package var upstreams: [Int]
-        /// The tables of this process, including what reloads have removed.
+        /// The tables of this process, including the rows that reloads have removed.
         package var tables: GatewayTables
-        /// The number of connections that end, because the configuration does not allow them any more.
+        /// The number of connections that end, because the configuration no longer allows them.
         package var ended: Int
-        /// The notifications that removed clients have left. They are still delivered.
+        /// The number of notifications that each removed client has left. They are still delivered.
         package var left: [(client: String, count: Int)]
     }
 
-    /// The tables of this process, including what reloads have removed.
+    /// The tables of this process, including the rows that reloads have removed.
     package var tables: GatewayTables { self.numbers.withLock { $0.tables } }
 
-    /// Takes another configuration: wholly, or not at all. No connection that is still allowed is closed, and
-    /// notifications that are under way end on their old credential.
+    /// Takes another configuration, as a whole or not at all. Connections that are still allowed stay open, and
+    /// notifications under way keep their old credential.
     ///
     /// The store, the list and ``Configuration/onEvent`` stay as they are. Do not call this again before it has returned.
     ///
     /// - Parameter make: makes the provider of an upstream, by its place in the configuration. It is called only for
     ///   upstreams that are new or have other settings.
-    /// - Throws: ``ReloadFault``, ``ListenFault``, `TLSError`, or an error of `make`. Nothing has changed then.
+    /// - Throws: ``ReloadFault``, ``ListenFault``, `TLSError`, or an error of `make`. Then nothing has changed.
     package func reload(
         _ configuration: Configuration,
         _ make: (_ upstream: Int) throws -> GatewayUpstream
@@ -56,7 +56,7 @@ extension Gateway {
         }
         let (listeners, providers) = (self.listeners, made)
         let switched = try await driver.eventLoop.submit { () -> GatewayDriver.Switched? in
-            // The end may have begun meanwhile. It has closed the listeners that it knew.
+            // A shutdown may have begun meanwhile. It has closed only the listeners that it knew.
             guard !driver.isEnding else { return nil }
             return driver.adopt(adoption, providers) { listeners.commit(listening) }
         }.get()

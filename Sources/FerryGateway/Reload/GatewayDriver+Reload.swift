@@ -3,8 +3,8 @@ internal import FerryMachine
 internal import NIOCore
 
 extension GatewayDriver {
-    /// How long a replaced provider may wait for late answers, after its upstream got another one. Notifications that
-    /// are still unanswered then may have arrived.
+    /// How long a replaced or removed provider may wait for late answers. Notifications without an answer by that time
+    /// may have arrived.
     private static let answerLimit: Duration = .seconds(300)
     /// The time between two checks whether an upstream that the configuration no longer names has done its work.
     private static let drainPause: TimeAmount = .seconds(1)
@@ -13,7 +13,7 @@ extension GatewayDriver {
     struct Switched: Sendable {
         /// The number of connections that end.
         var ended: Int
-        /// The notifications that removed clients have left, by the number of the client.
+        /// The number of notifications that each removed client has left, by the number of the client.
         var left: [(client: Int, count: Int)]
     }
 
@@ -58,7 +58,7 @@ extension GatewayDriver {
 
     // MARK: Providers that end
 
-    /// Lets a provider end after its answers.
+    /// Ends a provider after its last answer.
     ///
     /// - Parameter followed: the watch that continues the counts.
     private func leave(_ upstream: GatewayUpstream, followed: UpstreamWatch? = nil) {

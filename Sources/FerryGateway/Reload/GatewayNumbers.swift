@@ -21,9 +21,9 @@ package struct GatewayNumbers: Sendable {
         package init() {}
     }
 
-    /// A configuration in the numbers of this process.
+    /// A configuration with the numbers of this process.
     package struct Adoption: Sendable {
-        /// The tables with all numbers, also those that are left.
+        /// The tables with all numbers, including those of missing names.
         package var tables: GatewayTables
         /// The number of each client of the configuration, in its order.
         package var clients: [Int]
@@ -38,7 +38,7 @@ package struct GatewayNumbers: Sendable {
         var key: [UInt8]
     }
 
-    /// The tables of the present configuration, with the numbers that are left.
+    /// The tables of the present configuration, with the numbers of missing names.
     package private(set) var tables: GatewayTables
     private var routes: [RouteName: Int] = [:]
     private let limits: Limits
@@ -50,9 +50,9 @@ package struct GatewayNumbers: Sendable {
         for (number, route) in tables.routes.enumerated() { self.routes[Self.name(of: route)] = number }
     }
 
-    /// Returns a configuration in the numbers of this process. Call ``adopt(_:)`` once it holds.
+    /// Returns a configuration with the numbers of this process. Call ``adopt(_:)`` once it holds.
     ///
-    /// - Throws: ``ReloadFault`` if too many numbers would be left.
+    /// - Throws: ``ReloadFault`` if too many numbers would belong to missing names.
     package func numbered(_ new: GatewayTables) throws(ReloadFault) -> Adoption {
         var next = self
         let adoption = next.take(new)
@@ -72,7 +72,7 @@ package struct GatewayNumbers: Sendable {
         return adoption
     }
 
-    /// Makes an answer of ``numbered(_:)`` the present configuration.
+    /// Makes the result of ``numbered(_:)`` the present configuration.
     package mutating func adopt(_ adoption: Adoption) {
         let limits = self.limits
         self = GatewayNumbers(adoption.tables, limits: limits)
@@ -108,7 +108,7 @@ package struct GatewayNumbers: Sendable {
         return Adoption(tables: self.tables, clients: clients.numbers, upstreams: upstreams.numbers, change: change)
     }
 
-    /// Gives each row the number of its name, or the next one. A row that is left keeps its number.
+    /// Gives each row the number of its name, or the next number. A row whose name is missing keeps its number.
     ///
     /// - Returns: the number of each new row, and the numbers of the rows that were removed.
     private static func take<Row: NumberedRow>(
@@ -141,7 +141,7 @@ package struct GatewayNumbers: Sendable {
         return (numbers, gone)
     }
 
-    /// Gives clients that are left the present keys of their upstreams. What they left waiting goes out with these,
+    /// Gives removed clients the present keys of their upstreams. Their waiting notifications go out with these,
     /// because an old key may be revoked.
     private mutating func moveLeft(clients: Set<Int>, _ before: GatewayTables) {
         for number in before.identities.indices where !clients.contains(number) {
@@ -185,7 +185,7 @@ extension GatewayIdentity: NumberedRow {
     /// The name for people.
     package var label: String { self.listenerUpstream.map { "\(self.name) (\($0))" } ?? self.name }
 
-    /// Whether the configuration says the same of both. Another key of an upstream makes no difference.
+    /// Whether both have the same settings. Another key of an upstream makes no difference.
     fileprivate func isSame(as other: GatewayIdentity, _ routes: [Route]) -> Bool {
         self.mode == other.mode && self.resends == other.resends && self.repeatsUnknown == other.repeatsUnknown
             && self.sign == other.sign && self.routes.count == other.routes.count

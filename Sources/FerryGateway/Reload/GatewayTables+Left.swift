@@ -4,9 +4,9 @@ internal import FerryCore
 extension GatewayTables {
     /// Adds clients that have notifications in the store, and that the configuration does not name.
     ///
-    /// The reload has noted the gate of the client's first topic, see ``GateRow``. It names the topic, and the host and
-    /// credential of the upstream. A client whose host no upstream has is not added: nothing could deliver its
-    /// notifications, and the start fails with its name.
+    /// The reload has noted the gate of the client's first topic: the topic, and the host and credential of the
+    /// upstream; see ``GateRow``. If no upstream has the host, the client is not added, and the start fails with its
+    /// name.
     ///
     /// - Parameters:
     ///   - clients: the names in the store of the clients that have notifications there.
@@ -31,7 +31,7 @@ extension GatewayTables {
         }
     }
 
-    /// The upstream with this host and credential. If the credential was replaced, one with this host.
+    /// The upstream with this host and credential. If the credential was replaced, an upstream with this host.
     private func upstream(of key: [UInt8]) -> Int? {
         let host = key.prefix { $0 != UInt8(ascii: " ") }
         return self.upstreams.firstIndex { $0.key == key }

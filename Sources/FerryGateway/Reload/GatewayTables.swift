@@ -3,13 +3,13 @@ package struct GatewayTables: Sendable {
     /// The facts about an upstream that the tables need.
     package struct Upstream: Hashable, Sendable {
         package var name: String
-        /// The host and the credential as lasting bytes; see ``Route/upstreamKey``. With another key, the gates of its
-        /// topics are other ones.
+        /// The host and the credential as bytes that are the same after a restart; see ``Route/upstreamKey``. With
+        /// another key, the topics get new gates.
         package var key: [UInt8]
-        /// Everything that its provider was made of. With other settings, the upstream gets another provider.
+        /// The settings of the upstream's provider, as bytes. With other settings, the upstream gets another provider.
         package var settings: [UInt8]
-        /// Whether the present configuration names the upstream. Otherwise it stays until its last notification has an
-        /// answer.
+        /// Whether the present configuration names the upstream. An upstream that is no longer named stays until its
+        /// last notification has an answer.
         package var isConfigured = true
 
         package init(name: String, key: [UInt8] = [], settings: [UInt8] = []) {

@@ -11,9 +11,9 @@ struct ListenGroup: Hashable, Sendable {
     struct Address: Hashable, Sendable {
         var service: Service
         var host: String
-        /// 0 for any.
+        /// The port; 0 for any.
         var port: Int
-        /// The place among the sockets with this host and port: only port 0 has several.
+        /// The place among the sockets with this host and port. Only port 0 has several.
         var place = 0
         /// The descriptor that another process has passed; nil if this process binds the address.
         var descriptor: Int32?
@@ -25,8 +25,8 @@ struct ListenGroup: Hashable, Sendable {
 
     /// Returns the sockets of a configuration. Doors with the same address share one.
     ///
-    /// A door with server names joins the last socket with its address. Another door makes a socket if that one has
-    /// such a door already, which only port 0 allows.
+    /// A door with server names joins the last socket with its address. A door without names makes another socket if
+    /// that socket already has such a door, which only port 0 allows.
     static func groups(of doors: [Gateway.Door]) -> [ListenGroup] {
         self.groups(of: doors, .binary) { ($0.port, $0.passed) }
             + self.groups(of: doors, .feedback) { door in
@@ -47,7 +47,7 @@ struct ListenGroup: Hashable, Sendable {
             if passed != nil { (address.host, address.port) = ("", 0) }
             let known = groups.lastIndex { $0.address.isSame(as: address) }
             if let known, !door.serverNames.isEmpty || !groups[known].hasFirst(doors) {
-                // The door for all others comes first.
+                // The door without server names comes first.
                 groups[known].doors.insert(index, at: door.serverNames.isEmpty ? 0 : groups[known].doors.count)
             } else {
                 address.place = known.map { groups[$0].address.place + 1 } ?? 0
