@@ -8,8 +8,8 @@ internal import NIOCore
 enum GatewayBounds {
     // MARK: The replay filter
 
-    /// The largest number of entries of one identity. Above it the oldest whole episode is dropped. Its copies are then
-    /// delivered twice, but no notification is swallowed.
+    /// The largest number of entries of one identity. Above it the oldest whole episode is dropped. Devices then get
+    /// copies, but no notification is lost.
     static let entriesPerIdentity = 1_000_000
     /// The largest number of entries of all identities together.
     static let entries = 4_000_000
@@ -42,14 +42,14 @@ enum GatewayBounds {
     /// The number of new notifications in a row after which a single notification that equals a follower is not taken
     /// for its copy. Copies come in a row. If a client sends a single copy later, the notification is delivered twice.
     static let doubtAfter = 3
-    /// The time after an error response or a copy in which nothing is doubted on a connection that was open then.
-    /// Notifications that the client had written before it come first there.
+    /// The time after a drain or a copy in which nothing is doubted on a connection that was open at the error
+    /// response. Notifications that the client had written before it read the response come first there.
     static let doubtDelay: TimeAmount = .seconds(2)
-    /// The number of first followers that must come again in a row before they count as copies. It holds for followers
-    /// under new identifiers on the connection that was told, and for followers on other connections, because a program
-    /// may repeat itself on purpose. The copies before that are delivered twice. Frames like those of Pushy need one
-    /// only, because Pushy is known to repeat them. The same number of copies in a row under their old identifiers
-    /// shows after the drain that the very last follower may come next.
+    /// The number of first followers that must come again in a row, under new identifiers on the connection that was
+    /// told, before they count as a circle. A program may repeat itself on purpose, so the copies before that are
+    /// delivered twice. Frames like those of Pushy need only one, because Pushy is known to circle. As many copies on
+    /// other connections also prove a circle. As many copies in a row under old identifiers show after the drain that
+    /// the very last follower may come next.
     static let circle = 3
     /// The number of last followers by which the class is judged. Even a small cache still has them.
     static let evidence = 32
@@ -90,7 +90,7 @@ enum GatewayBounds {
     static let release: TimeAmount = .seconds(2)
     /// The first window. It bounds memory and latency, so the exact number matters little.
     static let window = 1024
-    /// The smallest window. Slow devices must not each stop the reading of the next one.
+    /// The smallest window. With a smaller one, a few slow devices would stop the reading.
     static let windowFloor = 16
     static let windowCap = 65_536
     /// The time within which a resolved notification makes the window grow. Above ``slow`` the window shrinks.
@@ -108,12 +108,14 @@ enum GatewayBounds {
 
     // MARK: The connection
 
-    /// The round trip of a connection that was not measured yet. It is the longest one for which the rules were tried.
+    /// The round trip of a connection that was not measured yet. It is the longest round trip for which the rules were
+    /// tried.
     static let unknownRoundTrip: TimeAmount = .milliseconds(300)
     /// The silence, beyond two round trips, after which a client of unknown class has sent everything. Retransmission
     /// takes 200 ms, so a shorter pause may lie between two flights of data.
     static let unknownCalm: TimeAmount = .milliseconds(250)
-    /// The same silence for a client that re-sends. It loses nothing when it is told in the middle of a flow.
+    /// The same silence for a client that re-sends. Such a client loses nothing if the error response comes in the
+    /// middle of a flow.
     static let provenCalm: TimeAmount = .milliseconds(50)
     /// The same silence after the only notification of a connection. Some clients wait for only 200 ms.
     static let singleCalm: TimeAmount = .milliseconds(50)
@@ -125,7 +127,7 @@ enum GatewayBounds {
     static let calmFrames = 40
     /// The age of a connection of unknown class above which a slow flow counts as calm.
     static let steadyAge: TimeAmount = .seconds(5)
-    /// The largest age of a notification that an error response names. Some clients wait 3 s and no longer.
+    /// The largest age of a notification that an error response names. Some clients wait for only 3 s.
     static let age: TimeAmount = .milliseconds(2500)
     /// How long an error response waits for the journal.
     static let journal: TimeAmount = .seconds(1)
@@ -139,7 +141,7 @@ enum GatewayBounds {
     static let drain: TimeAmount = .seconds(5)
     /// How long a drain waits for the next byte, or three round trips if they are longer.
     static let drainQuiet: TimeAmount = .seconds(1)
-    /// How long a connection that was told must be silent before it is closed, if its client still writes.
+    /// The silence after which a deaf connection is closed.
     static let deafQuiet: TimeAmount = .seconds(30)
     /// How long bytes are read and discarded after a violation of the protocol. Without this time, the reset would
     /// destroy the client's unread input.
@@ -149,14 +151,14 @@ enum GatewayBounds {
     /// How long clients have at the end of the process. A new connection waits for the next process meanwhile, and some old
     /// clients give up a handshake after 10 s.
     static let ending: TimeAmount = .seconds(5)
-    /// The time before the end of ``ending`` at which a client that never pauses gets its last word. It is for the
-    /// journal and the drain.
+    /// The time before the end of ``ending`` at which a client that never pauses gets its last word. The journal and
+    /// the drain need this time.
     static let lastWord: TimeAmount = .seconds(2)
-    /// At a shutdown, a client that was silent for so long has forgotten its last notification: it gets a plain close.
+    /// The silence after which, at a shutdown, a client has forgotten its last notification, and gets a plain close.
     /// While the gateway runs, silence closes no connection of a client that has sent something.
     static let forgetsLast: TimeAmount = .minutes(1)
     /// How long a full window may stop the reading before the connection ends. Old clients wait 10 s for a write, so
-    /// nothing may hold them longer than 8 s. This time, ``journal`` and ``drainQuiet`` add up to that.
+    /// the reading may stop for at most 8 s. This time, ``journal`` and ``drainQuiet`` add up to 8 s.
     static let stop: TimeAmount = .seconds(6)
 
     /// The bounds of notifications without a final answer.
@@ -167,7 +169,7 @@ enum GatewayBounds {
         static let bytes = 512 << 20
         /// The number of notifications that an upstream is offered at once.
         static let batch = 256
-        /// The largest number of rejections that may still be told.
+        /// The largest number of rejected notifications whose tokens ``Verdicts`` keeps.
         static let rejections = 1_000_000
 
         /// How long a notification without an expiration is tried. An outage of APNs must not lose it.
@@ -175,10 +177,10 @@ enum GatewayBounds {
         /// The first back-off. It doubles up to ``lastRetry``.
         static let firstRetry: TimeAmount = .seconds(1)
         static let lastRetry: TimeAmount = .minutes(1)
-        /// The same for a device that gets too many notifications.
+        /// The first back-off of a notification whose device gets too many. It doubles up to ``lastBusyRetry``.
         static let firstBusyRetry: TimeAmount = .seconds(10)
         static let lastBusyRetry: TimeAmount = .minutes(5)
-        /// The number of times that the gateway repeats a notification that may have arrived.
+        /// The number of copies that the gateway sends of a notification that may have arrived.
         static let unknownCopies = 1
         /// How long such a copy waits for another connection. An outage of APNs may last as long.
         static let otherConnection = Self.lifetime
@@ -200,10 +202,10 @@ enum GatewayBounds {
 
         /// How long a segment stays after its last job was answered. Its frames may be needed after a crash.
         static let lifetime = GatewayBounds.crashLifetime
-        /// The jobs of the oldest segments are rewritten if less than one job in this number is unanswered.
+        /// The jobs of the oldest segments are rewritten if fewer than one in this number of jobs is unanswered.
         static let sparseness = 8
-        /// The length of all segments above which segments are dropped even if an open episode needs them. After a kill,
-        /// copies of the dropped frames are delivered twice.
+        /// The length of all segments above which segments are dropped even if an open episode needs them, in bytes.
+        /// After a kill, copies of the dropped frames are delivered twice.
         static let pinnedLength = 1 << 30
         static let sweep: TimeAmount = .seconds(1)
         /// The age of the oldest frame that an episode may need. All frames after the one that an error response names were
