@@ -2,7 +2,7 @@ internal import NIOCore
 
 /// The limits and times of the gateway's copies, ledgers, connections, dispatch and journal.
 ///
-/// A bound that only one type needs stands in that type: a segment of the journal (``Segment/limit``), dead letters
+/// A bound that only one type needs stands in that type: a segment of the journal (``Segment/limit``), letters
 /// (``LetterShelf``), the list of rejections (``RejectionList``), feedback rows (``FeedbackRows``), strangers
 /// (``StrangerOrder``).
 enum GatewayBounds {
@@ -165,7 +165,7 @@ enum GatewayBounds {
     enum Jobs {
         /// The largest number of notifications without a final answer, of all clients together.
         static let count = 1_000_000
-        /// The largest size of their device tokens and payloads together, in bytes.
+        /// The largest size of the device tokens and payloads of these notifications together, in bytes.
         static let bytes = 512 << 20
         /// The number of notifications that an upstream is offered at once.
         static let batch = 256
@@ -182,7 +182,8 @@ enum GatewayBounds {
         static let lastBusyRetry: TimeAmount = .minutes(5)
         /// The number of copies that the gateway sends of a notification that may have arrived.
         static let unknownCopies = 1
-        /// How long such a copy waits for another connection. An outage of APNs may last as long.
+        /// How long a copy waits for another connection than that of the first attempt. An outage of APNs may last as
+        /// long.
         static let otherConnection = Self.lifetime
     }
 

@@ -11,7 +11,7 @@ package struct GatewayStatus: ServerStatus, Hashable {
 
     package var version = Self.version
     package var ferry: String
-    /// The present time in UNIX seconds.
+    /// The time of the status, in UNIX seconds.
     package var now: Int
     package var startedAt: Int
     package var condition = Condition(.well, "")
@@ -27,7 +27,7 @@ package struct GatewayStatus: ServerStatus, Hashable {
     package var rate: Rate
     /// The last hour in steps of ten seconds, the oldest first.
     package var history: [RateHistory.Step]
-    /// APNs' refusals by reason.
+    /// The number of APNs' refusals by reason.
     package var refusals: [String: Int]
     package var clients: [Client]
     package var upstreams: [Upstream]

@@ -3,7 +3,7 @@ internal import FerryPlatform
 
 /// The result of a reload: the answer to `POST /reload`, as JSON. It is documented in Docs/commands/gateway.md.
 package struct ReloadAnswer: Hashable, Codable, Sendable {
-    /// The notifications that a removed client has left.
+    /// The number of notifications that a removed client has left.
     package struct Left: Hashable, Codable, Sendable {
         package var client: String
         package var notifications: Int
@@ -20,7 +20,7 @@ package struct ReloadAnswer: Hashable, Codable, Sendable {
     package var sentence: String
     /// The change; nil if the configuration was not taken.
     package var change: GatewayChange?
-    /// The connections that end because the configuration does not allow them.
+    /// The number of connections that end because the configuration does not allow them.
     package var endedConnections: Int
     package var left: [Left]
     /// Warnings about the configuration.

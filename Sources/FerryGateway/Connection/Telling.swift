@@ -8,7 +8,7 @@ struct Telling: Hashable, Sendable {
     /// ``EpisodeKind/rejection`` or ``EpisodeKind/shutdown``.
     var kind: EpisodeKind
     var response: ErrorResponse
-    /// The job of the rejected notification. If the episode ends unheard, its rejection must be deferred.
+    /// The job of the rejected notification. If the episode ends unheard, the rejection must be deferred.
     var job: JobID?
     /// The key of the notification that the response names; nil if a faulty one has no key.
     var named: ReplayKey?

@@ -16,7 +16,7 @@ extension Dispatch {
         let isStale = self.flows[job.flow].route != route || !self.flows[job.flow].isActive
         if let reason = outcome.reason { self.jobs.change(id) { $0.lastReason = reason } }
         let upstream = self.routes.upstream(of: route)
-        // The time of a repeated job shows only how long the trouble lasted that delayed it.
+        // The time of a repeated job shows the trouble that delayed it, and not the way to APNs.
         let time: TimeAmount? = job.isTimed && job.attempts == 1 ? now.monotonic - job.readAt : nil
         self.verdicts.answered(outcome, by: upstream, after: time, now: now.monotonic)
         let outage = self.routes.watch(upstream, job, outcome, now: now.monotonic)
@@ -49,7 +49,7 @@ extension Dispatch {
         case .tryOtherTopic:
             let flows = self.active[job.scope.identity]
             guard let place = flows.firstIndex(of: job.flow) else {
-                // A reload has removed the topic.
+                // The job's topic was removed by a reload.
                 self.send(id, now: now)
                 return nil
             }

@@ -5,10 +5,9 @@
 package struct GatewayIdentity: Sendable {
     /// The name of the client in logs and lists.
     package var name: String
-    /// The name of the upstream, if a listener names it; nil if it is the client's own.
+    /// The name of the upstream, if a listener names it; nil for the client's own upstream.
     package var listenerUpstream: String?
-    /// Whether the present configuration names the client. After a reload without it, the notifications that it left
-    /// are still delivered.
+    /// Whether the present configuration names the client. The notifications of a removed client are still delivered.
     package var isConfigured = true
     /// The numbers of the client's routes, one for each topic. Notifications get the topic of the first one. The others
     /// are tried when APNs says that the token is for another topic.
@@ -27,8 +26,7 @@ package struct GatewayIdentity: Sendable {
         self.routes = routes
     }
 
-    /// The name in the store. For the client's own upstream it is the client's name alone, as in a store of an older
-    /// configuration.
+    /// The name of the client in the store. Without a ``listenerUpstream`` it is ``name`` alone.
     package var storeName: String {
         self.listenerUpstream.map { self.name + Self.separator + $0 } ?? self.name
     }

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// The decision when the end of a feedback list follows its rows, without I/O.
+/// The decision about the time at which the end of a feedback list follows its rows, without I/O.
 ///
 /// ```
 ///             rows are with    ┌────────────────┐ the reader's   ┌─────────┐ time

@@ -24,7 +24,8 @@ enum JournalRecord: Hashable {
     case client(ConnectionID, identity: String, address: [UInt8])
     /// The connection has ended.
     case closed(ConnectionID)
-    /// A notification that is forwarded. `readAt` is in UNIX seconds. `isNamed`: the notification has an identifier.
+    /// A notification that is forwarded. `readAt` is in UNIX seconds. `isNamed` means that the notification has an
+    /// identifier.
     case read(
         Reader,
         JobID,

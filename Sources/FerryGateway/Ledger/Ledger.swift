@@ -284,7 +284,8 @@ struct Ledger: Sendable {
 
     private mutating func resolved(_ entry: Entry, now: NIODeadline) {
         self.count(entry.frame, -1)
-        // The time of this notification counts, not the head's. One slow device says nothing about the path to APNs.
+        // The time of this notification counts, and not that of the head, because one slow device says nothing about
+        // the path to APNs.
         self.window.resolved(after: now - entry.readAt, now: now)
     }
 

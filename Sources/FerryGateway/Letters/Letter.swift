@@ -4,8 +4,8 @@ internal import NIOCore
 /// A dead letter, or a notification that may have arrived. The gateway does not send it again by itself, but the letter
 /// has everything that is needed to send it.
 ///
-/// It is a row of ``StoreTable/letters``. The key is the `apns-id` (16 bytes), whose end is the number of the job. The
-/// value, big-endian:
+/// A letter is a row of ``StoreTable/letters``. The key is the `apns-id` (16 bytes), whose end is the number of the
+/// job. The value, big-endian:
 ///
 /// ```
 ///   version 1, ended at 4, read at 4, expiration 4, priority 1, may have arrived 1, attempts 2,
@@ -13,7 +13,7 @@ internal import NIOCore
 /// ```
 package struct Letter: Hashable, Sendable {
     private static let version: UInt8 = 1
-    /// The longest text of topic and reason in bytes. APNs' reasons have 30.
+    /// The longest text of topic and reason in bytes. APNs' reasons have fewer than 30.
     private static let textLimit = 300
 
     package var apnsID: APNSID

@@ -11,7 +11,7 @@ package struct LetterPage: Hashable, Codable, Sendable {
 package struct LetterRow: Hashable, Codable, Sendable {
     package var apnsID: String
     package var client: String
-    /// The upstream, if a listener named it; nil if it is the client's own.
+    /// The name of the upstream, if a listener names it; nil for the client's own upstream.
     package var upstream: String?
     package var topic: String
     package var reason: String
@@ -25,7 +25,7 @@ package struct LetterRow: Hashable, Codable, Sendable {
     package var token: String
     package var payload: String?
 
-    /// The identifier is spelled as in all other JSON of Ferry.
+    /// The keys, with `apnsId` as in all other JSON of Ferry.
     private enum CodingKeys: String, CodingKey {
         case apnsID = "apnsId"
         case client, upstream, topic, reason, endedAt, readAt, expiration, mayHaveArrived, attempts, token, payload

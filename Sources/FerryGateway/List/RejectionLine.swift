@@ -3,7 +3,8 @@ internal import FerryCore
 /// One line of the list of rejections: a JSON object. Programs that read the list rely on this form, so it is defined
 /// in this one place.
 struct RejectionLine {
-    /// The longest text in a line, in bytes before escaping. APNs' reasons have 30, and names of clients at most 255.
+    /// The longest text in a line, in bytes before escaping. APNs' reasons have fewer than 30, and names of clients at
+    /// most 255.
     static let textLimit = 300
 
     /// The names of the clients, as JSON strings. If a listener named the upstream of a client, that name follows as a

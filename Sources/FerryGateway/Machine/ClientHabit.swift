@@ -4,7 +4,7 @@ internal import NIOCore
 ///
 /// The key has the length (1) and the name of the client, then its address (0, 4 or 16). The value, big-endian, has the
 /// time of the class (4) and its kind (1); for a client that repeats followers, its proven reach (4) and its limit (4;
-/// 0 for none); and the days of its ``SendingHabits`` (8), which rows of older versions lack.
+/// 0 if it has none); and the days of its ``SendingHabits`` (8), which rows of older versions lack.
 struct ClientHabit {
     private enum Kind: UInt8 {
         case unknown = 0

@@ -81,7 +81,8 @@ extension GatewayMachine {
         case .join(let running, let fate):
             self.dispatch.verdicts.count(identity) { $0.swallowed += 1 }
             follower.job = running
-            // The job has its answer, but its feedback row is not durable yet. It passes no result to this copy.
+            // If the job has its answer and only its feedback row is not durable yet, the job passes no result to this
+            // copy.
             follower.fate = fate == .running && self.dispatch.jobs.scope(of: running) == nil ? .accepted : fate
             self.dispatch.join(running, reader)
             self.journal?.copy(reader, of: follower, key, now: now)

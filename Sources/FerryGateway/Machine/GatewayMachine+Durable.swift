@@ -44,8 +44,8 @@ extension GatewayMachine {
 
     /// Lets every connection look at the state of the store, if that state has changed.
     ///
-    /// - Parameter before: the state of the store that a connection may have seen since the last call; nil if it is the
-    ///   state at that call.
+    /// - Parameter before: the state of the store before its last answer, which connections may have seen; nil without
+    ///   an answer.
     func wakeClients(since before: GatewayConnection.Spool? = nil, now: Moment) {
         let spool = self.journal?.spool(now: now.monotonic) ?? .open
         guard spool != self.lastSpool || spool != before ?? spool else { return }
@@ -59,7 +59,7 @@ extension GatewayMachine {
     /// Rewrites the last unanswered jobs of old segments.
     func carrySparse(now: Moment) {
         let segments = self.journal?.timePassed(now: now.monotonic) ?? []
-        // At the end, no job may depend on a segment that is still to be written.
+        // At the shutdown, no job may depend on a segment that is still to be written.
         guard self.endsAt == nil else { return }
         for segment in segments {
             let read = segment.jobs.map { $0.map { JobID(rawValue: $0) } } ?? []

@@ -38,9 +38,9 @@ extension GatewayMachine {
 
     // MARK: Operators
 
-    /// Sends letters again, each with its `apns-id`. A letter that may have arrived may arrive twice. The store removes
-    /// the letter in the commit that notes the notification. So a kill neither loses the letter nor adds a second
-    /// delivery.
+    /// Sends letters again, each with its old `apns-id`. A letter that may have arrived may arrive twice. The store
+    /// removes the letter in the commit that notes the notification. So a kill neither loses the letter nor adds a
+    /// second delivery.
     func retry(_ letters: [Letter], now: Moment) -> [LetterResult] {
         var connections: [ReplayScope: ConnectionID] = [:]
         let results = letters.map { self.retry($0, &connections, now: now) }

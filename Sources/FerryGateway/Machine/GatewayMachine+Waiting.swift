@@ -101,8 +101,8 @@ extension GatewayMachine {
 extension Dispatch {
     /// The reason why a job has no final answer.
     ///
-    /// - Parameter unreachable: the upstreams to which there is no connection. A notification that such an upstream has
-    ///   taken waits, too.
+    /// - Parameter unreachable: the upstreams to which there is no connection. A notification that the provider of such
+    ///   an upstream has taken waits for a connection, too.
     func reasonToWait(_ job: Job, unreachable: Set<Int>) -> WaitingReason {
         let route = job.isUnderWay ? job.route : self.flows[job.flow].route
         let isReachable = !unreachable.contains(self.routes.upstream(of: route))

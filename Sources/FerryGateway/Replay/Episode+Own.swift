@@ -9,12 +9,11 @@ extension Episode {
         /// Any notifications. `repeated` is the number of first followers that just came again in a row. It is nil
         /// while a list is sent twice: the named notification came again, and only followers after it.
         case on(repeated: Int?)
-        /// Its followers under their old identifiers. The client does not send them again on its next connection.
-        /// `next` is the place of the follower that is expected now, and `row` the number of copies that just came in a
-        /// row.
+        /// Followers under their old identifiers. The client does not send them again on its next connection. `next` is
+        /// the place of the follower that is expected now, and `row` the number of copies that just came in a row.
         case inPlace(next: Int, row: Int)
-        /// Its followers under new identifiers, until it sees the end. The client sends them on its next connection,
-        /// too.
+        /// Followers under new identifiers, until the client sees the end. The client sends them on its next
+        /// connection, too.
         case inCircles
         /// The same as `inCircles`, found after the drain.
         case inLateCircles
@@ -105,9 +104,9 @@ extension Episode {
         }
     }
 
-    /// Does the same after the drain, for frames like those of Pushy. Pushy begins there again with its first
-    /// notification. Two followers in their old order distinguish a circle from a deliberate repeat, and the first of
-    /// them is forwarded.
+    /// Returns whether a circling client sends this follower again after the drain, in a frame like those of Pushy.
+    /// Pushy begins there again with its first notification. Two followers in their old order distinguish a circle from
+    /// a deliberate repeat, and the first of them is forwarded.
     ///
     /// - Parameter isOthers: whether another connection of the client has this follower. Its circle may pass through
     ///   this connection.

@@ -12,7 +12,7 @@ struct FilterClock: Sendable {
 
     func reading(_ now: NIODeadline) -> NIODeadline { min(now, self.stoppedAt ?? now) - self.lag }
 
-    /// The time at which the clock shows this reading; nil while it stands still.
+    /// The time at which the clock shows this reading; nil while the clock stands still.
     func time(of reading: NIODeadline) -> NIODeadline? { self.stoppedAt == nil ? reading + self.lag : nil }
 
     /// Notes whether the gateway reads this connection.

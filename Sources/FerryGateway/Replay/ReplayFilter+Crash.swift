@@ -15,7 +15,7 @@ extension ReplayFilter {
         /// The place of the last copy.
         var position: Int
         var length = 1
-        /// The number of notifications after the last copy.
+        /// The number of notifications after the last copy that are no copies.
         var misses = 0
         /// Whether the first notification of the row was forwarded, because it might have been a repeat.
         var isDoubted: Bool

@@ -42,8 +42,8 @@ struct SendingHabits: Hashable, Sendable {
     /// Whether no trait is known on this day.
     func isEmpty(on day: UInt16) -> Bool { !Trait.allCases.contains { self.has($0, on: day) } }
 
-    /// Whether the client opens a connection for each notification. If it used an identifier twice on a connection, or
-    /// left a connection open, it does not. Then it may have notifications to repeat.
+    /// Whether the client opens a connection for each notification. A client that used an identifier twice on a
+    /// connection, or left a connection open, does not, and may have notifications to repeat.
     func isSingle(on day: UInt16) -> Bool {
         self.has(.endsSingles, on: day) && !self.has(.repeatsIdentifiers, on: day) && !self.has(.keepsSingles, on: day)
     }

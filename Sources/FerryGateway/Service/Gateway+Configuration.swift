@@ -16,7 +16,7 @@ extension Gateway {
         /// ``feedbackPort`` is nil.
         package var passedFeedback: PassedSocket?
         /// The server names (SNI) for which clients come through this door. A door without names is for all other
-        /// clients of its address. Each address needs one.
+        /// clients of its address. Each address needs one such door.
         package var serverNames: [String] = []
         /// The gateway's certificate and key. The key should be RSA, because old clients support no other.
         package var identity: TLSIdentity

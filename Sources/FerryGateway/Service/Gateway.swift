@@ -52,10 +52,10 @@ package struct GatewayUpstream: Sendable {
 /// All its work runs on one event loop. Any thread may call its methods. Shut every gateway down, because releasing the
 /// last reference closes nothing.
 package final class Gateway: Sendable {
-    /// How long the end waits until the store and the list have everything, and then until the store is closed.
+    /// How long the shutdown waits until the store and the list have everything, and then until the store is closed.
     private static let storeLimit: TimeAmount = .seconds(5)
-    /// The shortest time that notifications at an upstream have for their answers at the end. If the clients end sooner
-    /// than ``GatewayBounds/ending``, they have the rest of that time.
+    /// The shortest time at the shutdown for answers to notifications at an upstream. If the clients end sooner than
+    /// ``GatewayBounds/ending``, the answers have the rest of that time.
     private static let answerLimit: Duration = .seconds(1)
 
     package let host: String
@@ -255,8 +255,8 @@ package final class Gateway: Sendable {
         let isSettled = await self.wait(within: limit - begin.duration(to: .now)) { driver.settle(then: $0) }
         var isOver = isSettled && self.store == nil
         if !isOver { try? await driver.eventLoop.submit { driver.abandon() }.get() }
-        // The upstreams end first. An answer that came after the store is closed could not be kept. The machine sends
-        // nothing more, so no further side connection is made.
+        // The upstreams end before the store. An answer that came after the store is closed could not be kept. The
+        // machine sends nothing more, so no further side connection is made.
         let left = min(limit, Duration(GatewayBounds.ending)) - begin.duration(to: .now)
         await self.endUpstreams(within: max(left, Self.answerLimit), onlySides: isOver)
         if !isOver { isOver = (try? await driver.eventLoop.submit { driver.giveUpUnanswered() }.get()) ?? false }

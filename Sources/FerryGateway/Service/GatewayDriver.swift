@@ -44,7 +44,7 @@ final class GatewayDriver: @unchecked Sendable {
     private var stage = Stage.running
     private(set) var work = LoopFigures()
 
-    /// Whether the end of the gateway has begun.
+    /// Whether the shutdown has begun.
     var isEnding: Bool { if case .running = self.stage { false } else { true } }
 
     /// The stage of the gateway's life.
@@ -95,7 +95,7 @@ final class GatewayDriver: @unchecked Sendable {
         }
     }
 
-    /// Takes the names of the clients. A client keeps its number.
+    /// Takes the names of the clients. Each client keeps its number.
     func rename(_ identities: [GatewayIdentity]) {
         self.names = identities.map(\.label)
         self.storeNames = identities.map(\.storeName)
@@ -105,7 +105,7 @@ final class GatewayDriver: @unchecked Sendable {
 
     var counts: FateCounts { self.machine.counts }
 
-    /// The client of a connection; nil if it is closed.
+    /// The client of a connection; nil if the connection is closed.
     func identity(of id: ConnectionID) -> Int? { self.machine.identity(of: id) }
 
     func unanswered(of client: Int) -> Int { self.machine.unanswered(of: client) }
@@ -203,7 +203,7 @@ final class GatewayDriver: @unchecked Sendable {
     /// Notes that a TLS handshake begins.
     func handshakeBegan() { self.handshakes += 1 }
 
-    /// Notes that a TLS handshake has ended, in whatever way.
+    /// Notes that a TLS handshake has ended, also if it failed.
     func handshakeEnded() {
         self.handshakes -= 1
         self.lookAround()

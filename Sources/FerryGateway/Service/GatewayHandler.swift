@@ -203,7 +203,7 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     /// Reports the refused client. TLS and the channel close by themselves after an error.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The sentence is taken for every error. Otherwise a later error would get it.
+        // The sentence is taken for every error. Otherwise a later error would get this sentence.
         let certificate = self.doors.clients(for: self.tls.requestedServerName)?.takeRefused()
         let postponed = self.driver.takePostponed()
         guard case .handshaking = self.state, let error = error as? TLSError else { return }

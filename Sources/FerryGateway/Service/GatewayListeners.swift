@@ -38,7 +38,7 @@ final class GatewayListeners: Sendable {
         let address: ListenGroup.Address
         let listener: Listener
         let doors: OpenDoors
-        /// The places of its doors in the configuration.
+        /// The places of the address's doors in the configuration.
         var places: [Int]
         var faces: [Face]
 

@@ -3,8 +3,8 @@ internal import NIOCore
 
 /// The outcomes of an upstream, on their way from its event loop to the gateway's.
 ///
-/// It is the sink of the provider to which the gateway forwards. Memory: the outcomes of the notifications in the
-/// provider, which its queue limit bounds.
+/// The object is the sink of the provider to which the gateway forwards. Memory: the outcomes of the notifications in
+/// the provider, which its queue limit bounds.
 package final class UpstreamOutcomes: OutcomeSink {
     private struct State {
         var records: [OutcomeRecord] = []

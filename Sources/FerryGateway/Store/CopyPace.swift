@@ -1,7 +1,7 @@
 /// The length of the steps of a copy.
 ///
-/// A commit waits for one step at most, so steps are short. If commits add pages as fast as a step copies them, only
-/// longer steps come to an end. After a step that came no nearer to the end, the next one is twice as long. If half of
+/// A commit waits for one step at most, so steps are short. If commits add pages as fast as short steps copy them, only
+/// longer steps finish the copy. After a step that came no nearer to the end, the next one is twice as long. If half of
 /// a step would still have come nearer, the next one is half as long. So steps become short again after a burst, and
 /// not so short that the copy stands still.
 struct CopyPace {

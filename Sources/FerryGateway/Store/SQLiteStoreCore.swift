@@ -28,14 +28,13 @@ final class SQLiteStoreCore: @unchecked Sendable {
     /// The largest size of a page of segments, in bytes. One longer segment is a page of its own.
     private static let pageLength = 4 << 20
     private static let keyLength = 16
-    /// The version of the tables. A gateway of an earlier version would leave the lines of the list of rejections in
-    /// the file, so it must refuse a newer file.
+    /// The version of the tables. A gateway that knows only an earlier version refuses the file, because it would leave
+    /// the lines of the list of rejections there.
     private static let version: Int64 = 2
 
     private let path: String
     private let durability: SQLiteDatabase.Durability
     private let warn: (String) -> Void
-    /// Waits until a commit that another process had begun is over.
     private let waitForCommit: () -> Void
     private var file: File?
     /// The store that was opened for a copy alone, until all its pages are copied.

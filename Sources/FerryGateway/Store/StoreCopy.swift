@@ -28,7 +28,7 @@ struct CopyClaim: Sendable {
     var isInUse: Bool { self.device != nil }
 }
 
-/// The row of ``StoreTable/copy``. A copy has it, and the first commit to the copy removes it.
+/// The row of ``StoreTable/copy``. Only a copy has this row, and the first commit to the copy removes it.
 ///
 /// An older program does not know the row, and leaves it. So the row counts only until the copy has a commit of its own.
 ///

@@ -9,7 +9,7 @@ package struct WaitingPage: Hashable, Codable, Sendable {
 package struct WaitingRow: Hashable, Codable, Sendable {
     package var apnsID: String
     package var client: String
-    /// The upstream, if a listener named it; nil if it is the client's own.
+    /// The name of the upstream, if a listener names it; nil for the client's own upstream.
     package var upstream: String?
     package var topic: String
     package var reason: WaitingReason
@@ -21,12 +21,12 @@ package struct WaitingRow: Hashable, Codable, Sendable {
     package var age: Double
     /// The expiration in UNIX seconds; 0 for one attempt at delivery.
     package var expiration: UInt32
-    /// Whether the notification may have arrived, because the answer to an earlier attempt is missing.
+    /// Whether the notification may already have arrived.
     package var mayHaveArrived: Bool
     package var attempts: Int
     package var token: String
 
-    /// The identifier is spelled as in all other JSON of Ferry.
+    /// The keys, with `apnsId` as in all other JSON of Ferry.
     private enum CodingKeys: String, CodingKey {
         case apnsID = "apnsId"
         case client, upstream, topic, reason, lastReason, readAt, age, expiration, mayHaveArrived, attempts, token
@@ -48,7 +48,7 @@ package struct WaitingSums: Hashable, Codable, Sendable {
 /// The notifications of a client that wait for one reason.
 package struct WaitingSum: Hashable, Codable, Sendable {
     package var client: String
-    /// The upstream, if a listener named it; nil if it is the client's own.
+    /// The name of the upstream, if a listener names it; nil for the client's own upstream.
     package var upstream: String?
     package var reason: WaitingReason
     package var count: Int

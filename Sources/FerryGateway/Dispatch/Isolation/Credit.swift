@@ -8,7 +8,7 @@
 /// ```
 ///
 /// A client that begins with bad tokens has four notifications under way, too few for APNs to close the connection. A
-/// client with good tokens has twice as many after each round trip.
+/// client with good tokens may have twice as many after each round trip.
 struct Credit: Sendable {
     static let floor = 4
     /// The price of a refused token or a server error. An error has a price because notifications that wait for the end

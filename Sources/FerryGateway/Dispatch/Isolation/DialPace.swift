@@ -29,7 +29,7 @@ struct DialPace: Sendable {
         self.paidAt = max(self.paidAt, now) + Self.interval
     }
 
-    /// Notes the number of answers that an ended connection gave.
+    /// Notes the number of answers that came on an ended connection.
     mutating func ended(answers: Int) {
         self.pause = answers < Self.fewAnswers ? min(self.pause * 2, Self.longestPause) : Self.pause
     }

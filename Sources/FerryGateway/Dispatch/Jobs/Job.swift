@@ -67,13 +67,14 @@ struct Job: Sendable {
     var doubts = 0
     /// Whether the notification may have arrived before this job was made.
     var mayHaveArrived = false
-    /// Whether the job may have arrived over a connection that may still be open. Its copy must go over another one.
+    /// Whether the job may have arrived over a connection that may still be open. Its copy must go over another
+    /// connection.
     var needsOther = false
     /// The reason of the last refusal; nil before the first one.
     var lastReason: Reason?
     /// The segment of the journal with the job; 0 if no segment has it.
     var segment: UInt64 = 0
-    /// Whether an earlier segment has the job, too. It is dropped only after ``segment`` is durable.
+    /// Whether an earlier segment, which is dropped only after ``segment`` is durable, has the job, too.
     var isCarried = false
     /// When the notification was read, in UNIX seconds.
     let readAtSeconds: UInt32

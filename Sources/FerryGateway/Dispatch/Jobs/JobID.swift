@@ -1,6 +1,6 @@
 package import FerryCore
 
-/// The number of a job, which brings one notification to APNs. The owner never uses a number twice.
+/// The number of a job, which brings one notification to APNs. No two notifications have the same number.
 package struct JobID: RawRepresentable, Hashable, Sendable {
     package var rawValue: UInt64
 

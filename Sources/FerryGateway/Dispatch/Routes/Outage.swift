@@ -14,8 +14,8 @@ internal import NIOCore
 ///
 /// The faults of one device prove nothing about the upstream: its notification may get 503 for an hour, and in a quiet
 /// gateway no other answer comes meanwhile. The age of that notification shows the trouble. Two devices may have one
-/// cause, such as one person. The time begins with the third device, because the faults of the other two may be hours
-/// old.
+/// cause, such as one person. The ten seconds begin with the third device, because the faults of the other two may be
+/// hours old.
 struct Outage: Sendable {
     private enum State {
         case none

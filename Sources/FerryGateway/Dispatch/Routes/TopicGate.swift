@@ -18,7 +18,7 @@ internal import NIOCore
 /// ```
 struct TopicGate: Sendable {
     private enum State {
-        /// No notification was accepted yet. The number counts refused tokens.
+        /// No notification was accepted yet, or the gate was left. The number counts refused tokens.
         case cold(refusals: Int)
         case warm
         /// Notifications wait, because of this refusal. The next one may be tried at this time.
