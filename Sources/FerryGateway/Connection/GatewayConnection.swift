@@ -91,7 +91,8 @@ struct GatewayConnection: ~Copyable, Sendable {
         /// The spool has room, but its store does not answer now. Nothing is released, and the gateway reads on as far
         /// as the memory of the connection allows. Waiting costs a client less than a stop or an end of its connection.
         case waiting
-        /// The spool is full or does not exist. The window fills, the reading stops, and the connection ends.
+        /// The spool is full, or its store is taken, or in trouble for too long. The window fills, the reading stops,
+        /// and the connection ends.
         case full
     }
 

@@ -299,7 +299,7 @@ package struct Journal {
         if let openedAt { self.seal(openedAt, now: now) }
     }
 
-    /// Removes and returns the commits for the store, in order.
+    /// Returns the commits that must go to the store now, in order.
     mutating func takeCommits(now: Moment) -> [StoreCommit] {
         if let openedAt, self.isDue(openedAt, now: now.monotonic) { self.seal(openedAt, now: now) }
         var room = GatewayBounds.Journal.underWay

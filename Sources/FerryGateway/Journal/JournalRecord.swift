@@ -19,8 +19,8 @@ internal import NIOCore
 ///
 /// The numbers of the kinds are on disk, so never change one.
 enum JournalRecord: Hashable {
-    /// The owner of a connection. In each segment, this record comes before all others of the connection. So a segment
-    /// can be read without the segments before it.
+    /// The owner of a connection. In each segment, this record comes before the connection's notifications, copies and
+    /// error responses. So a segment can be read without the segments before it.
     case client(ConnectionID, identity: String, address: [UInt8])
     /// The connection has ended.
     case closed(ConnectionID)

@@ -61,7 +61,7 @@ package struct GatewayFigures: Sendable {
 }
 
 extension GatewayMachine {
-    /// The figures of this moment. Cost: one pass over clients, upstreams and routes.
+    /// The figures of this moment. Cost: one pass over the clients, and for each upstream two over the routes.
     func figures(now: Moment) -> GatewayFigures {
         let verdicts = self.dispatch.verdicts
         let clients = self.dispatch.identities.indices.map { index in

@@ -8,7 +8,7 @@ extension GatewayMachine {
     /// The epoch of this process; nil without a store.
     var epoch: UInt64? { self.journal?.epoch }
 
-    /// Removes and returns the commits for the store, in order. Call ``stored(_:_:now:)`` with each answer.
+    /// Returns the commits that must go to the store now, in order. Call ``stored(_:_:now:)`` with each answer.
     func takeCommits(now: Moment) -> [StoreCommit] {
         self.noteLines(now: now)
         return self.journal?.takeCommits(now: now) ?? []

@@ -165,7 +165,7 @@ package struct StoreCommit: Hashable, Sendable {
 package enum StoreAnswer: Hashable, Sendable {
     /// The commit is written, and a killed process does not lose it.
     case durable
-    /// Another process has taken the store. Nothing was written, and no later commit will be.
+    /// Another process has taken the store, and may not have the commit. No later commit will be written.
     case fenced
     /// The commit may not be written, but a later try may succeed. The text is one sentence.
     case unavailable(String)

@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import NIOCore
 
-/// One notification on its way to APNs, until APNs has given its final answer.
+/// One notification on its way to APNs, until its final answer.
 struct Job: Sendable {
     /// A notification that was read and gets this job's result.
     struct Reader: Hashable, Sendable {

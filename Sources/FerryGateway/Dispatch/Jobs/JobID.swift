@@ -11,7 +11,7 @@ package struct JobID: RawRepresentable, Hashable, Sendable {
 
 /// The result of a job.
 package enum JobFate: Hashable, Sendable {
-    /// APNs has not answered.
+    /// The job has no final answer.
     case running
     case accepted
     /// APNs, or the gateway itself, refused the notification. The status is for the client.

@@ -18,10 +18,10 @@ package enum Answer: Hashable, Sendable {
     case tryOtherTopic
     /// The notification is sent again after a back-off, with the same `apns-id`.
     case retry(Retry)
-    /// The topic or the credentials are at fault, so every other notification would fail too. Keep this one, and raise
+    /// The topic or the credentials are at fault, so every other notification would fail too. Hold this one, and raise
     /// the alarm.
     case blocked
-    /// The gateway made a wrong request. Keep the notification in the list of dead letters, and raise the alarm.
+    /// The gateway made a wrong request, so the notification becomes a dead letter.
     case deadLetter
     /// The notification expired before it was sent.
     case expired
