@@ -56,7 +56,6 @@ package final class GatewayAdmin: Sendable {
     /// How long one request looks at pages. The next request continues. Without this bound, a slow store or a busy
     /// event loop would take longer than ``patience``, and the reader would get nothing.
     let pageTime: Duration
-    /// How long the answer to a copy may take.
     private let backupLimit: Duration
     let letterRequests = BoundedRequests()
     /// The requests for waiting notifications. They are counted apart, because the store may hang while the event loop

@@ -50,7 +50,6 @@ package struct GatewayFigures: Sendable {
     /// The reason why the list of rejections cannot be written; nil if it can, or if it has no file.
     package var listTrouble: String? = nil
 
-    /// The state of the store.
     package enum Store: Hashable, Sendable {
         case good
         /// The store does not answer, or refuses commits. Notifications wait.

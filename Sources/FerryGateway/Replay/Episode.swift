@@ -101,7 +101,6 @@ struct Episode: Sendable {
     private var highest: [Int] = []
     private var trims: Deque<Trim> = []
     private var trimmedTo = 0
-    /// The notifications that the client writes on the connection that was told.
     var writing = Writing.on(repeated: 0)
     /// The place of the last notification after the drain, if a circle may begin with it.
     var beginning: Int?

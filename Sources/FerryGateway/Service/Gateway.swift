@@ -135,7 +135,6 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// The counts so far.
     package var counts: FateCounts {
         get async throws {
             let driver = self.driver
@@ -189,8 +188,8 @@ package final class Gateway: Sendable {
     /// Whether there is a store, which keeps letters.
     package var hasStore: Bool { self.store != nil }
 
-    /// Returns the next letters in the order of their `apns-id`s, which is nearly that of their reading. It costs the event
-    /// loop nothing. At the end it returns an empty list.
+    /// Returns the next letters in the order of their `apns-id`s, which is nearly the order in which they were read. It
+    /// costs the event loop nothing. At the end it returns an empty list.
     ///
     /// - Parameter after: the last letter that the caller has; nil at the beginning.
     package func letters(after: APNSID?, limit: Int) async throws(StoreError) -> [Letter] {

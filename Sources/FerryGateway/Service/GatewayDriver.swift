@@ -114,7 +114,6 @@ final class GatewayDriver: @unchecked Sendable {
 
     func figures() -> (GatewayFigures, LoopFigures) { (self.machine.figures(now: .now), self.work) }
 
-    /// Sends letters again.
     func retry(_ letters: [Letter]) -> [LetterResult] {
         guard !self.isFinished else { return letters.map { _ in .noRoom } }
         var results: [LetterResult] = []
@@ -135,7 +134,6 @@ final class GatewayDriver: @unchecked Sendable {
         self.machine.waiting(after: place, filter, limit: limit, unreachable: self.unreachable, now: .now)
     }
 
-    /// Returns the sums of the next notifications without a final answer.
     func waitingSums(after place: WaitingPlace, _ filter: WaitingFilter) -> ([WaitingSum], WaitingPlace?) {
         self.machine.waitingSums(after: place, filter, unreachable: self.unreachable, now: .now)
     }
@@ -200,7 +198,6 @@ final class GatewayDriver: @unchecked Sendable {
         }
     }
 
-    /// Notes that a TLS handshake begins.
     func handshakeBegan() { self.handshakes += 1 }
 
     /// Notes that a TLS handshake has ended, also if it failed.

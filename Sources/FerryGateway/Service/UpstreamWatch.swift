@@ -118,7 +118,7 @@ package final class UpstreamWatch: ProviderObserver {
     /// - Parameters:
     ///   - failure: the failure with its cure.
     ///   - code: the code of the failure; nil if the trial failed before a connection.
-    /// - Returns: whether the trial decides.
+    /// - Returns: whether the trial changed the state.
     @discardableResult
     package func trialFailed(_ failure: AlarmLine, _ code: ProviderError.Code?) -> Bool {
         self.state.withLock { watched in

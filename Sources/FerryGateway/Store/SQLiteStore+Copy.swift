@@ -15,7 +15,7 @@ internal import NIOPosix
 extension SQLiteStore {
     /// The time between two steps of a store in use. Commits are written in it.
     private static let copyPause: Duration = .milliseconds(5)
-    /// How long all steps of a store in use may take. A disk that is slower keeps the store busy without an end.
+    /// How long all steps of a store in use may take. A slower disk would keep the store busy for ever.
     private static let copyLimit: Duration = .seconds(600)
     /// The thread for the files of copies. The common pool looks up the names of hosts, so a slow disk there would keep
     /// the gateway from APNs. The thread is never stopped, because a disk that hangs would then keep the process from
@@ -87,7 +87,6 @@ extension SQLiteStore {
         throw StoreError("The copy takes longer than 10 minutes, and was given up: the disk is too slow.")
     }
 
-    /// Ends the claim.
     private func releaseCopy() async {
         // The call fails only if the store was closed, which has ended the claim.
         _ = try? await self.run { core throws(StoreError) in core.releaseCopy() }

@@ -445,7 +445,6 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
     }
 
-    /// Copies the next pages.
     func stepCopy(pages: Int) throws(StoreError) -> CopyStep {
         guard let backup = self.copying?.backup else { throw Self.isClosed }
         do {
@@ -461,7 +460,6 @@ final class SQLiteStoreCore: @unchecked Sendable {
         return .whole(at: UInt32(clamping: time(nil)))
     }
 
-    /// Ends the claim.
     func releaseCopy() {
         self.copying?.backup?.end()
         self.copying = nil

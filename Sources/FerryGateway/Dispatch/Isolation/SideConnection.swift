@@ -40,8 +40,8 @@ struct SideConnection: Sendable {
     /// The largest number of notifications under way on one connection. A new connection begins with ``Credit/floor``,
     /// because APNs may accept few refusals on it. Each accepted notification adds one.
     static let underWayLimit = 64
-    /// The number of connections that wait for their last answers beside an open one. With the common one, there are
-    /// three.
+    /// The number of connections that wait for their last answers beside an open one. Together with the common
+    /// connection, there are three.
     static let closingLimit = 1
     /// The number of additional connections that wait for late answers only.
     static let lateLimit = 3

@@ -40,7 +40,6 @@ struct Job: Sendable {
     var route = 0
     /// Whether the job waits without a known topic. It is sent with the topic that APNs accepted last.
     var isGuess = false
-    /// The connection on which the job is under way.
     var way = Way.none
     /// The reason why the job is not at an upstream. It means nothing while ``way`` is a connection.
     var wait = Wait.turn

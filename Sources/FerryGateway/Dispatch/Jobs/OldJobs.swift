@@ -54,8 +54,6 @@ struct OldJobs: Sendable {
 
     subscript(id: JobID) -> Job? { self.jobs[id]?.job }
 
-    /// Adds a job.
-    ///
     /// - Parameter wasRecent: whether the job comes from the ring, and was read in the order of the numbers.
     mutating func insert(_ job: consuming Job, as id: JobID, wasRecent: Bool) {
         self.lastArrival += 1

@@ -27,7 +27,6 @@ struct Held: Sendable {
     /// Whether a notification of the flow waits.
     func has(flow: Int) -> Bool { self.flows[flow] != nil }
 
-    /// Appends a notification of a flow.
     mutating func append(_ job: JobID, of flow: Int) {
         if self.flows[flow] == nil { self.order.append(flow) }
         self.flows[flow, default: Queue()].jobs.append(job)
