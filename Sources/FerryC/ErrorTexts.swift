@@ -1,7 +1,6 @@
 internal import CFerry
 
-/// The texts of the error codes: the meaning, and what to do. They live as long as the process, because a caller may
-/// keep them.
+/// The text of each error code: its meaning and the remedy. The texts are never freed, because a caller may keep them.
 enum ErrorTexts {
     private static let texts: [Int64: ForeverText] = [
         FERRY_EHANDLE: "There is no such handle, or it was freed.",

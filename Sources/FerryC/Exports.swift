@@ -42,13 +42,13 @@ private func open(_ json: UnsafePointer<CChar>?, _ length: Int, _ message: Messa
 
 private func startedThreads() throws -> ProcessThreads { try LibraryState.shared.withLock { try $0.startedThreads() } }
 
-/// Adds the resource that `make` creates, and returns its number. After a failure it returns the error, and writes a
+/// Adds the resource that `make` creates, and returns its number. After a failure, returns the error code and writes a
 /// sentence to `message`.
 private func add(_ message: MessageBuffer, _ make: () throws -> LibraryState.Resource) -> Int64 {
     do {
         let resource = try make()
-        // The registration comes after the first use of OpenSSL. The exit handler that is registered first runs last,
-        // so ours then runs before OpenSSL frees its memory.
+        // Exit handlers run in the reverse order of their registration. A `make` that opens a provider has used
+        // OpenSSL, which registered its handler then. So our handler runs before OpenSSL frees its memory.
         ExitDrain.register()
         if let number = LibraryState.shared.withLock({ $0.add(resource) }) { return number }
         message.write("There are \(LibraryState.handleLimit) open handles, and no more are possible.")
@@ -134,8 +134,8 @@ public func ferry_read_run(
     }
 }
 
-/// Checks the arguments that both ways of reading share, and returns the result of `read`; nil means that `read` has no
-/// memory to write to.
+/// Checks the arguments that both ways of reading share, and returns the result of `read`. `read` returns nil if the
+/// caller gave no memory.
 private func readOutcomes(_ handle: ferry_t, _ size: Int, _ capacity: Int, _ read: (Mailbox) -> Int?) -> Int64 {
     with(handle) { handle in
         guard capacity >= 0, MemoryLayout<ferry_outcome>.size...largestStructure ~= size else {
@@ -310,11 +310,12 @@ public func ferry_feedback_read(
 
 // MARK: Arguments
 
-/// The largest size that a caller may give for a structure, in bytes. A larger one is a mistake, and zeros would be
-/// written behind the caller's memory.
+/// The largest size that a caller may give for a structure, in bytes. A larger size is a mistake of the caller, and
+/// zeros would be written behind its memory.
 private let largestStructure = 4096
 
-/// Calls `body` with the handle that has this number, or returns the error if there is none. `body` must not wait.
+/// Calls `body` with the handle that has this number, or returns an error if no provider has the number. `body` must
+/// not wait.
 private func with(_ number: ferry_t, _ body: (Handle) -> Int64) -> Int64 {
     withResource(number) { resource in
         guard case .provider(let handle) = resource else { return Int64(FERRY_EHANDLE) }
@@ -333,7 +334,8 @@ private func withResource(_ number: ferry_t, _ body: (LibraryState.Resource) -> 
     }
 }
 
-/// Does the same as ``with(_:_:)`` for a `body` that waits. Such a `body` passes the gate itself.
+/// Calls `body` outside ``ForkGate``, because `body` waits. Otherwise this function works like ``with(_:_:)``, but it
+/// does not check the configuration file.
 private func withWaiting(_ number: ferry_t, _ body: (Handle) -> Int64) -> Int64 {
     switch ForkGate.pass({ find(number) }) {
     case .resource(.provider(let handle)): body(handle)
@@ -346,8 +348,8 @@ private func find(_ number: ferry_t) -> LibraryState.Found {
     LibraryState.shared.withLock { $0.find(number) }
 }
 
-/// The bytes of an argument. NULL is an empty text; nil is returned for a pointer and length that cannot belong
-/// together.
+/// Returns the bytes of an argument; nil if pointer and length contradict each other. NULL with length 0 is an empty
+/// text.
 private func bytes<Byte>(_ start: UnsafePointer<Byte>?, _ count: Int) -> UnsafeBufferPointer<UInt8>? {
     guard count >= 0, start != nil || count == 0 else { return nil }
     let start = UnsafeRawPointer(start)?.assumingMemoryBound(to: UInt8.self)

@@ -10,10 +10,10 @@ internal import Synchronization
 /// {"token":"00fc…","timestamp":1585656000}
 /// ```
 ///
-/// Several processes can append and take the list at the same time, and none waits for another. An append is one write
-/// at the end of the file. A process that takes the list renames the file first. If an appender finds after its write
-/// that the file was renamed, it writes the line again, to the new file. So a device may be in both files, and is
-/// always in one.
+/// Several processes can append lines and take the list at the same time. They never wait for each other. An append is
+/// one write at the end of the file. A process that takes the list renames the file first. If an appender finds after
+/// its write that the file was renamed, it writes the line again, to the new file. So each device is in at least one of
+/// the two files.
 final class FeedbackFile: Sendable {
     /// The number of attempts to append a line while other processes keep taking the file.
     private static let tries = 8
@@ -78,7 +78,7 @@ final class FeedbackFile: Sendable {
         var own = stat()
         var current = stat()
         guard fstat(file, &own) == 0 else { return .failed }
-        // The path still leads to our file. A process that renames the file from now on reads this line.
+        // If the path still leads to our file, each process that renames the file from now on reads this line.
         let isCurrent = stat(self.path, &current) == 0 && current.st_ino == own.st_ino && current.st_dev == own.st_dev
         return isCurrent ? .written : .taken
     }

@@ -5,14 +5,14 @@ internal import FerryCore
 internal import FerryOptions
 internal import NIOCore
 
-/// One reading of the devices that are gone, behind a `ferry_t` of `ferry_feedback_open`. Any thread may use it.
+/// A reading of the list of devices that are gone, behind a `ferry_t` of `ferry_feedback_open`. Any thread may use it.
 ///
-/// It returns the file of the option `feedback` first, then the list of the feedback service.
+/// It returns the devices in the file of the option `feedback` first, then those of the feedback service.
 final class FeedbackList: Sendable {
     private final class State {
         var signal: ReadySignal
         var taken: TakenFeedback?
-        /// The reading of the service; nil until the file is at its end, and if there is no service.
+        /// The reading of the service; nil until the file was read to its end, and if the options name no service.
         var reading: FeedbackReading?
         var count = 0
         /// The reason why the list was not read to its end.
@@ -57,12 +57,13 @@ final class FeedbackList: Sendable {
         return answer == 0 ? Int64(FERRY_ETIME) : answer < 0 ? Int64(answer) : result
     }
 
-    /// Returns the length of the tuples that are there now, 0 at the end, or an error; nil if the list goes on.
+    /// Copies the tuples that are available now. Returns their length in bytes, 0 at the end of the list, or an error;
+    /// nil if no tuple is available yet.
     private func copy(to target: UnsafeMutableRawBufferPointer) -> Int64? {
         self.state.withLock { state in
             guard !state.isFreed else { return Int64(FERRY_EHANDLE) }
-            // The signal is cleared before the look, so that a later change raises it again. At the end it stays
-            // raised.
+            // The signal is cleared before the tuples are read, so that a later change raises it again. At the end it
+            // stays raised.
             if !state.isOver { state.signal.set(false) }
             var length = 0
             while let tuple = state.waiting ?? self.next(state) {

@@ -2,7 +2,8 @@ internal import FerryCore
 internal import FerryPlatform
 internal import NIOCore
 
-/// Appends devices to a ``FeedbackFile`` on its own thread. A disk that hangs must not stop an event loop.
+/// A writer that appends devices to a ``FeedbackFile`` on its own thread. A disk that hangs must not stop an event
+/// loop.
 ///
 /// A line is in the file before its outcome is reported. So the outcomes of a provider pass through the writer, and
 /// wait behind the lines that came before them.
@@ -16,9 +17,9 @@ internal import NIOCore
 ///
 /// The thread lives while the queue has items.
 ///
-/// The queue accepts everything, because an event loop can neither wait nor drop an outcome. Its size is bounded
-/// through the notifications: while ``limit`` items wait, a ``Handle`` takes no more. So the queue has at most
-/// ``limit`` items, and those of the notifications that the provider already had.
+/// The queue accepts everything, because an event loop can neither wait nor drop an outcome. A ``Handle`` takes no
+/// notifications while ``limit`` lines and outcomes wait. So the queue has at most ``limit`` of them, plus those of
+/// notifications that the provider already had.
 final class FeedbackWriter: Sendable {
     private enum Item {
         case line([UInt8])
@@ -38,7 +39,7 @@ final class FeedbackWriter: Sendable {
         /// The number of lines and outcomes in ``items``.
         var count = 0
         var isRunning = false
-        /// The handles that wait to submit notifications.
+        /// The functions that wake handles which wait for room.
         var waiters: [@Sendable () -> Void] = []
 
         var isIdle: Bool { !self.isRunning && self.items.isEmpty }
@@ -78,8 +79,7 @@ final class FeedbackWriter: Sendable {
             return taken
         }
 
-        /// Removes and returns the waiters that may go on. They are called when half of the queue is free, so that each
-        /// finds room for many notifications.
+        /// Removes and returns the waiters once half of the queue is free. Each then finds room for many notifications.
         mutating func takeWaiters() -> [@Sendable () -> Void] {
             guard self.count <= FeedbackWriter.limit / 2 else { return [] }
             defer { self.waiters = [] }
@@ -87,16 +87,16 @@ final class FeedbackWriter: Sendable {
         }
     }
 
-    /// The next work that the thread has to do.
+    /// The next step of the thread.
     private enum Step {
         case write([UInt8])
         case goOn
         case end
     }
 
-    /// The number of waiting lines and outcomes from which on no notification is taken.
+    /// The number of waiting lines and outcomes at which a handle takes no more notifications.
     static let limit = 65_536
-    /// How long the end of a handle or of the process waits for the file, in milliseconds.
+    /// The longest time that the end of a handle or of the process waits for the file, in milliseconds.
     static let patience: Int64 = 1000
 
     /// The writers whose thread is running.
@@ -104,8 +104,8 @@ final class FeedbackWriter: Sendable {
 
     private let append: @Sendable ([UInt8]) -> Void
     private let state = Monitor(State())
-    /// Locked while outcomes go from the queue to their sinks. Without it, an outcome would for a moment be in neither,
-    /// and a close would miss it.
+    /// The lock that is held while outcomes go from the queue to their sinks. Without it, an outcome would for a moment
+    /// be in neither place, and a close would miss it.
     private let telling = Monitor(())
     private let lost: @Sendable () -> Int
 
@@ -129,10 +129,10 @@ final class FeedbackWriter: Sendable {
     /// The number of devices that could not be written, for example because the disk was full.
     var lostCount: Int { self.lost() }
 
-    /// Puts a line into the queue, and never waits.
+    /// Puts a line into the queue. Waits for the disk only if the system has no thread left.
     func add(_ device: DeviceToken, goneSince date: Date?) {
-        // The line is made here and not on the thread: a fork waits for event loops only, and the date is that of the
-        // outcome.
+        // The line is made here, because a fork waits for event loops but not for a write of the thread. The date is
+        // then that of the outcome.
         self.add(.line(FeedbackFile.line(device, goneSince: date)))
     }
 
@@ -162,7 +162,7 @@ final class FeedbackWriter: Sendable {
         }
         guard starts else { return }
         Self.busy.withLock { $0[ObjectIdentifier(self)] = self }
-        // The system has no thread left. The line is written here, because a wait does less harm than a lost line.
+        // If the system has no thread left, the line is written here. A wait does less harm than a lost line.
         if !OwnThread.start({ self.work() }) { self.work() }
     }
 
@@ -171,7 +171,7 @@ final class FeedbackWriter: Sendable {
     /// The number of notifications that may be taken now.
     var room: Int { self.state.withLock { max(Self.limit - $0.count, 0) } }
 
-    /// Calls `body` once there is room, immediately or on the writer's thread.
+    /// Calls `body` once there is room: immediately, or later on another thread.
     func whenRoom(_ body: @escaping @Sendable () -> Void) {
         let waits = self.state.withLock { state in
             guard state.count >= Self.limit else { return false }
@@ -223,13 +223,14 @@ final class FeedbackWriter: Sendable {
 
     // MARK: Ends
 
-    /// Waits until the queue is written. Outcomes that still wait after that time are reported anyway.
+    /// Waits until the queue is empty, for at most `milliseconds`. Outcomes that still wait then are reported before
+    /// their lines are written.
     func flush(milliseconds: Int64 = FeedbackWriter.patience) {
         guard !self.state.wait(milliseconds: milliseconds, until: { $0.isIdle }) else { return }
         ForkGate.pass { self.tell { _ in true } }
     }
 
-    /// Reports the outcomes with these tags now, ahead of lines that are not written yet.
+    /// Reports the outcomes whose tags `isWanted` selects now, ahead of lines that are not written yet.
     func tell(_ isWanted: (PushTag) -> Bool) {
         self.telling.withLock { _ in
             for (records, sink) in self.state.withLock({ $0.takeOutcomes(isWanted) }) { sink.settled(records.span) }

@@ -6,9 +6,9 @@ internal import FerryPlatform
 
 /// The devices that were taken from a ``FeedbackFile``. One thread at a time may use it.
 ///
-/// Taking the list renames the file to `PATH.taken.PID.NUMBER`. After a reading to its end the file is removed. A
-/// process that dies before leaves the file behind. The file is locked while its owner lives, so the next process that
-/// takes the list finds it unlocked, and reads it first.
+/// Taking the list renames the file to `PATH.taken.PID.NUMBER`. The file is removed after it was read to its end. A
+/// process that dies earlier leaves the file behind. Its lock ends with the process, so the next process that takes the
+/// list can lock the file, and reads it first.
 struct TakenFeedback: ~Copyable {
     private struct File {
         var path: String
@@ -16,9 +16,9 @@ struct TakenFeedback: ~Copyable {
     }
 
     private static let chunk = 1 << 16
-    /// The longest line in bytes. Ferry writes no longer one.
+    /// The longest line, in bytes. The lines that Ferry writes are shorter.
     private static let lineLimit = 512
-    /// The number of names that are tried while other threads use the same ones.
+    /// The number of names that are tried before taking the list fails.
     private static let tries = 1000
 
     private var files: [File] = []
@@ -78,14 +78,14 @@ struct TakenFeedback: ~Copyable {
         return names.sorted()
     }
 
-    /// Opens a file and locks it; nil if another reader has it or it is gone.
+    /// Opens a file and locks it. Returns nil if another reader has it, or if it is gone.
     private static func lock(_ path: String) -> File? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard file >= 0 else { return nil }
         var own = stat()
         var current = stat()
-        // Another reader may have removed the file after we opened it, and a new file may have its name. Both must be
-        // the same file.
+        // Another reader may have removed the file after we opened it, and a new file may have its name. So the path
+        // must still lead to the open file.
         guard flock(file, LOCK_EX | LOCK_NB) == 0, fstat(file, &own) == 0, stat(path, &current) == 0,
             own.st_ino == current.st_ino
         else {
@@ -149,8 +149,8 @@ struct TakenFeedback: ~Copyable {
         }
     }
 
-    /// Parses a line. A full disk may have cut the line before it, so that both look like one line. The last object in
-    /// it counts.
+    /// Parses a line. If a full disk cut off an earlier line, no line feed separates it from this one. So the last
+    /// object in the line counts.
     private static func tuple(in line: ArraySlice<UInt8>) -> FeedbackTuple? {
         guard let start = line.lastIndex(of: UInt8(ascii: "{")), let object = JSONObject(Array(line[start...])),
             let token = object.string("token").flatMap({ try? DeviceToken(hex: $0) }),

@@ -3,7 +3,7 @@ internal import FerryCore
 extension [UInt8] {
     /// The JSON object of an event: `{"event":"connected","connection":1,"open":1,"text":"connection 1 is open, of 1"}`.
     ///
-    /// `text` is one line for a person. Several tags are a list of numbers. The object has no token and no payload.
+    /// `text` is one line for a person. `tags` is a list of numbers. The object has no token and no payload.
     init(json event: ProviderEvent) {
         self = Array(#"{"event":"#.utf8)
         self.appendJSONString(event.name)

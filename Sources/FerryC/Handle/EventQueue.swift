@@ -22,7 +22,7 @@ final class EventQueue: Sendable {
 
     /// Copies the next event to `target` if it fits.
     ///
-    /// - Returns: the length of the event, or 0 if there is none; and whether more events are unread.
+    /// - Returns: the length of the event, 0 if no event is unread; and whether more events are unread.
     func read(into target: UnsafeMutableRawBufferPointer) -> (length: Int, isMore: Bool) {
         self.state.withLock { state in
             guard let event = state.next() else { return (0, false) }

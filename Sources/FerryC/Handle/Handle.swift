@@ -2,12 +2,13 @@ internal import CFerry
 internal import Ferry
 internal import FerryCore
 
-/// An open provider, or a share of a common one, behind a `ferry_t`. Any thread may use it.
+/// An open provider behind a `ferry_t`: the handle's own, or one that several handles share. Any thread may use it.
 final class Handle: Sendable {
     /// The provider that the handle uses, and whether other handles use it too.
     enum Way: Sendable {
         case own(Backend, closing: Latch)
-        /// `isClosed` is locked during a submission, because a close must know every notification that was taken.
+        /// The lock of `isClosed` is held during a submission, because a close must know every notification that was
+        /// taken.
         case shared(SharedProvider, isClosed: Monitor<Bool>)
     }
 
@@ -15,7 +16,7 @@ final class Handle: Sendable {
     struct Settings: Sendable {
         /// Whether ``flush(milliseconds:)`` waits for outcomes, and not only for writes.
         var waits = false
-        /// How long the end of the process waits for the notifications of the handle.
+        /// The longest time that the end of the process waits for the notifications of the handle.
         var exitLimit: Duration = .zero
     }
 
@@ -23,7 +24,7 @@ final class Handle: Sendable {
     let settings: Settings
     private let way: Way
     private let events: EventQueue?
-    /// The migrating provider; nil if the backend is another.
+    /// The migrating provider; nil for other backends.
     let migration: MigratingProvider?
     let config: ConfigWatch?
     let goneDevices: FeedbackWriter?
@@ -62,10 +63,11 @@ final class Handle: Sendable {
 
     // MARK: Notifications
 
-    /// Takes records from the front. Returns their number and their length in bytes; nil if the framing is wrong.
+    /// Takes as many of the first records as there is room for. Returns their number and their length in bytes; nil if
+    /// the framing is wrong.
     func submit(_ bytes: UnsafeBufferPointer<UInt8>) -> (count: Int, used: Int)? {
-        // This check comes before the records are counted. A caller that is faster than the network often brings many
-        // records when there is no room.
+        // This check comes first, because counting costs time. A caller that is faster than the network often brings
+        // many records when there is no room.
         guard bytes.isEmpty || self.room > 0 else {
             self.awaitRoom()
             return (0, 0)
@@ -111,7 +113,7 @@ final class Handle: Sendable {
     ///
     /// - Parameters:
     ///   - item: returns the item at an index. It is called for 0, 1 and so on.
-    ///   - makeReader: makes a reader that stands before the first item.
+    ///   - makeReader: makes a reader at the first item.
     private func submit(
         _ count: Int,
         _ item: (Int, inout RecordReader) -> Item?,
@@ -142,7 +144,8 @@ final class Handle: Sendable {
             made += 1
         }
         if !batch.isEmpty { self.backend.take(&batch) }
-        // The notifications that are left in the batch were not taken, nor were the items after them.
+        // The backend did not take the notifications that are left in the batch. They and all items after them are not
+        // taken.
         var taken = made
         var left = batch.count
         self.leaveRouter(&batch)
@@ -189,7 +192,8 @@ final class Handle: Sendable {
     private func awaitRoom() {
         guard self.mailbox.wantRoom() else { return }
         guard let goneDevices else { return self.awaitRoomOfBackend() }
-        // The reference is weak, because a disk may hang for ever. The handle and its provider must not live as long.
+        // The reference is weak, because a disk may hang for ever. A strong one would keep the handle and its provider
+        // alive as long.
         goneDevices.whenRoom { [weak self] in self?.awaitRoomOfBackend() }
     }
 
@@ -198,7 +202,7 @@ final class Handle: Sendable {
         self.backend.whenRoom { mailbox.roomCame() }
     }
 
-    /// Calls `body`, which submits notifications; nil if the handle is closed.
+    /// Calls `body`, which submits notifications. Returns nil without a call if the handle is closed.
     func whileOpen<Result>(_ body: () -> Result) -> Result? {
         switch self.way {
         case .own(let backend, _): backend.isClosed ? nil : body()
@@ -227,7 +231,7 @@ final class Handle: Sendable {
         if case .provider(let provider) = self.backend { provider.body.report } else { nil }
     }
 
-    /// The present trouble with connections, credentials or the peer; nil if there is none.
+    /// The current trouble with connections, credentials or the peer; nil if there is no trouble.
     var lastError: ProviderError? {
         if case .provider(let provider) = self.backend { provider.lastError } else { nil }
     }
@@ -237,7 +241,7 @@ final class Handle: Sendable {
     /// Copies the next event to `target` if it fits. Returns its length, or 0 if there is no event.
     func readEvent(into target: UnsafeMutableRawBufferPointer) -> Int {
         guard let events else { return 0 }
-        // The bit is cleared before the look, so that a later event raises it again.
+        // The bit is cleared before the event is read, so that a later event raises it again.
         self.mailbox.eventCame(false)
         let (length, isMore) = events.read(into: target)
         if isMore { self.mailbox.eventCame() }
@@ -278,7 +282,7 @@ final class Handle: Sendable {
 
     /// Ends the handle without a wait.
     ///
-    /// - Returns: the shutdown that goes on in the background; nil if there is none.
+    /// - Returns: the shutdown that goes on in the background; nil if nothing goes on.
     func freed() -> Ending? {
         self.mailbox.freed()
         switch self.way {

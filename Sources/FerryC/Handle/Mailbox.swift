@@ -29,31 +29,31 @@ final class Mailbox: OutcomeSink, Sendable {
         case offered
     }
 
-    /// The news that all notifications have their outcomes.
+    /// The state of the news that all notifications have their outcomes.
     private enum Settling {
         case noNews
         case untold
-        /// A wait has reported the news, so the next read of nothing clears it. News that no wait has reported stays.
+        /// A wait has reported the news to the caller. The next read that returns no outcome clears it.
         case told
     }
 
     private struct State: ~Copyable {
         var signal: ReadySignal
-        /// Readable while all notifications have their outcomes, and after the handle was freed.
+        /// A descriptor that is readable while all notifications have their outcomes, and after the handle was freed.
         var settled: ReadySignal
         var outcomes: [ferry_outcome] = []
-        /// The number of the first unread outcome.
+        /// The index of the first unread outcome in ``outcomes``.
         var read = 0
         var counts = OutcomeCounts()
         var taken = 0
-        /// The number of notifications in calls that are running. Some may have their outcome already, and some may not
-        /// be taken.
+        /// The number of places that running submissions have reserved. Some of these notifications may have their
+        /// outcomes already, and some may not be taken.
         var reserved = 0
         var room = Room.enough
         /// Whether the provider has been asked to call ``Mailbox/roomCame()``.
         var isAskedForRoom = false
         var settling = Settling.noNews
-        /// Whether unread outcomes wait for more before a reader is woken.
+        /// Whether unread outcomes wait for further outcomes before a reader is woken.
         var isGathering = false
         /// Whether an event loop has a timer that ends this wait.
         var hasTimer = false
@@ -89,7 +89,7 @@ final class Mailbox: OutcomeSink, Sendable {
 
     private let box: Monitor<Box>
     private let kept: Kept
-    /// The number of unread outcomes above which no notification is taken.
+    /// The number of unread outcomes at which no more notifications are taken.
     let limit: Int
     /// Whether ``limit`` also bounds the unsettled notifications, because other handles use the same provider.
     private let isShared: Bool
@@ -128,7 +128,7 @@ final class Mailbox: OutcomeSink, Sendable {
 
     /// Decides whether to wake readers for the unread outcomes now.
     private func gather(_ state: inout State) {
-        // A reader that is woken reads all outcomes, so only the first unread outcome can wait.
+        // If the signal is raised, a reader is about to read all outcomes. A new outcome then has nothing to wait for.
         let isFirst = state.isGathering || !state.signal.isRaised
         state.isGathering =
             isFirst && 1..<min(Self.batch, self.limit) ~= state.unread && state.unsettled > Self.busy
@@ -199,7 +199,7 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Notes that `taken` of the notifications of ``begin(_:)`` were taken. `count` is the number that it returned.
+    /// Notes that `taken` of `count` reserved notifications were taken. `count` is the result of ``begin(_:)``.
     func end(_ count: Int, taken: Int) {
         guard count > 0 else { return }
         self.box.withLock { box in
@@ -209,7 +209,7 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Notes a submission after the end of the handle, for which there will be no room.
+    /// Notes a submission after the handle was closed. There will be no room for it.
     func turnAway() {
         self.box.withLock { box in
             box.state.room = .enough
@@ -219,8 +219,7 @@ final class Mailbox: OutcomeSink, Sendable {
     }
 
     /// Notes that the caller had more notifications than room. Returns whether to ask the provider to call
-    /// ``roomCame()``. The provider is not asked a second time, and not while unread outcomes of the caller leave no
-    /// room.
+    /// ``roomCame()``. The provider is asked only once, and only if the handle's own limit leaves room.
     func wantRoom() -> Bool {
         self.box.withLock { box in
             box.state.room = self.room(box.state) > 0 ? .wanted : .full
@@ -249,8 +248,8 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Copies the first outcome to `target`. The tags of this outcome and of all like it that follow go to `tags`.
-    /// Returns their number.
+    /// Copies the first outcome to `target`, and its tag to `tags`. The tags of the outcomes that follow and are like
+    /// it go to `tags`, too. Returns the number of tags.
     func readRun(
         into target: UnsafeMutableRawPointer,
         size: Int,
@@ -273,7 +272,7 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Copies an outcome into the caller's structure, which may be of a later version and longer.
+    /// Copies an outcome into the caller's structure. The structure of a later version is longer, and its rest is 0.
     private static func copy(_ outcome: UnsafeRawPointer, to target: UnsafeMutableRawPointer, size: Int) {
         target.initializeMemory(as: UInt8.self, repeating: 0, count: size)
         target.copyMemory(from: outcome, byteCount: MemoryLayout<ferry_outcome>.size)
@@ -344,7 +343,8 @@ final class Mailbox: OutcomeSink, Sendable {
         Waiting.wait(on: self.descriptor, milliseconds: milliseconds) { self.ready }
     }
 
-    /// Waits until all notifications have their outcomes. Returns the number of those without.
+    /// Waits until all notifications have their outcomes, or the time is over. Returns the number of notifications
+    /// without an outcome.
     func drain(milliseconds: Int64) -> Int {
         _ = self.waitUntilSettled(milliseconds: milliseconds, endsAtSignal: false)
         return max(ForkGate.pass { self.unsettled }, 0)

@@ -1,13 +1,14 @@
 internal import Ferry
 internal import FerryCore
 
-/// A provider that handles of one process share by its name, the option `shared`.
+/// A provider that several handles of one process use under one name: the option `shared`.
 ///
 /// The provider outlives its last handle, so that the next handle finds open connections. It ends with the process.
 final class SharedProvider: Sendable {
     /// The largest number of shared providers in a process.
     static let limit = 64
-    /// The number of full handles that the provider has room for. Up to that number, a full handle stops only itself.
+    /// The number of full handles that the provider has room for. While fewer handles are full, they do not stop the
+    /// other handles.
     static let roomForHandles = 16
 
     let backend: Backend
@@ -43,8 +44,8 @@ final class SharedProvider: Sendable {
         self.handleLimit = handleLimit
     }
 
-    /// How long the end of the process waits for the provider's notifications: the longest time that a handle has asked
-    /// for.
+    /// The longest time that the end of the process waits for the provider's notifications. It is the longest `atExit`
+    /// of the provider's handles.
     var exitLimit: Duration { self.longestExit.withLock { $0 } }
 
     func note(_ exitLimit: Duration) { self.longestExit.withLock { $0 = max($0, exitLimit) } }

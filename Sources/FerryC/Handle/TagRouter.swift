@@ -1,9 +1,9 @@
 internal import FerryCore
 
-/// Passes the outcomes of one provider to the handles that share it.
+/// The sink of a shared provider. It passes each outcome to the handle that submitted the notification.
 ///
-/// The provider gets a place in this table as the tag, because two handles may use equal tags. A place is used again
-/// after its outcome. So there are never more places than notifications in the provider.
+/// The provider gets a place in this table as the tag, because two handles may use equal tags. A place is free again
+/// after its outcome. So the table grows only to the largest number of notifications that the provider had at one time.
 final class TagRouter: OutcomeSink, Sendable {
     fileprivate struct Place {
         /// The mailbox of the handle that submitted the notification; nil if the place is free, or if the handle is

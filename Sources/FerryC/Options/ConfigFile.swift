@@ -6,7 +6,7 @@ internal import FerryPlatform
 struct ConfigFile: Sendable {
     private static let sizeLimit = 1 << 20
 
-    /// The state of a file. Differs whenever the file was written or replaced.
+    /// The state of a file. It changes whenever the file is written or replaced.
     private struct Stamp: Equatable {
         private var device: UInt64
         private var inode: UInt64
@@ -23,8 +23,8 @@ struct ConfigFile: Sendable {
         }
     }
 
-    /// The absolute path, because the current directory may change. Symbolic links stay: replacing a link replaces the
-    /// file.
+    /// The absolute path, because the current directory may change. Symbolic links stay in the path, because replacing
+    /// a link replaces the file.
     let path: String
     let options: OptionObject
     private let stamp: Stamp

@@ -4,16 +4,17 @@ internal import FerryOptions
 internal import FerryPlatform
 internal import Synchronization
 
-/// Carries the share of a migration from its configuration file to the provider while the program runs. Any thread.
+/// The watch on a configuration file. It passes a changed `share` to the migrating provider. Any thread may use it.
 ///
-/// There is no thread for it: calls look at the file, once a second at most.
+/// It has no thread: the calls of the program check the file, once a second at most.
 final class ConfigWatch: Sendable {
     private struct State {
         var file: ConfigFile
-        /// The reason why the present file cannot be used; nil if it can. The earlier options then stay.
+        /// The reason why the present file cannot be used; nil if it can. With a fault, the earlier options stay.
         var fault: String?
     }
 
+    /// The shortest time between two checks of the file, in nanoseconds.
     private static let interval: Int64 = 1_000_000_000
 
     private let migration: MigratingProvider
@@ -27,7 +28,7 @@ final class ConfigWatch: Sendable {
     }
 
     /// Reads the file if it has changed, and gives its `share` to the provider. Calls within one ``interval`` do
-    /// nothing, because a look costs a system call.
+    /// nothing, because a check costs a system call.
     func look() {
         let now = Self.now
         let due = self.nextLook.load(ordering: .relaxed)
@@ -42,7 +43,7 @@ final class ConfigWatch: Sendable {
                 if let share = try options.take("share") { self.migration.rule.share = share.number }
                 state = State(file: file)
             } catch {
-                // Half a file, perhaps: the next look may find it whole.
+                // The file may be written only in part. The next check may find it complete.
                 state.fault = error.sentence
             }
         }

@@ -2,9 +2,9 @@ internal import Ferry
 internal import FerryCore
 internal import FerryOptions
 
-/// Makes a feedback list from the options of `ferry_feedback_open`, which are those of `ferry_open`.
+/// The making of a feedback list from the options of `ferry_feedback_open`, which are those of `ferry_open`.
 enum FeedbackMaker {
-    /// - Throws: ``OptionFault``, ``SystemFault``, and what the feedback reader throws.
+    /// - Throws: ``OptionFault``, ``SystemFault``, and the errors of ``FeedbackReader``.
     static func make(
         _ text: UnsafeBufferPointer<UInt8>,
         on threads: () throws -> ProcessThreads
@@ -12,7 +12,7 @@ enum FeedbackMaker {
         var options = try ResolvedOptions(text, isFeedback: true).options
         let file = try options.take("feedback")?.text
         let service = try self.service(&options, on: threads)
-        // The remaining options are for sending, and a program may pass the same object to both.
+        // The remaining options are for sending. A program may pass the same object to `ferry_open`.
         options.remove(ProviderOption.names(in: .c) { _ in true })
         try options.end()
         guard file != nil || service != nil else {
@@ -24,7 +24,7 @@ enum FeedbackMaker {
         return try FeedbackList(file: file, service: service)
     }
 
-    /// Returns a reader of the service of the binary protocol; nil if there is none.
+    /// Returns a reader of the service of the binary protocol; nil if the options name no such service.
     private static func service(
         _ options: inout OptionObject,
         on threads: () throws -> ProcessThreads

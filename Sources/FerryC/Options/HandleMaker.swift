@@ -2,11 +2,11 @@ internal import Ferry
 internal import FerryCore
 internal import FerryOptions
 
-/// Makes a handle from the options of `ferry_open`.
+/// The making of a handle from the options of `ferry_open`.
 struct HandleMaker {
     private static let echoLimit = 65_536
 
-    /// The parts of a handle that the options of a backend make.
+    /// The parts of a handle that depend on its backend.
     private struct Made {
         var backend: Backend
         var migration: MigratingProvider?
@@ -41,7 +41,7 @@ struct HandleMaker {
             self.shared = try options.take("shared")?.text
             self.feedback = try options.take("feedback")?.text
             self.queueLimit = try options.take("queueLimit")?.count
-            // These are for `ferry_feedback_open`, which takes the same options.
+            // These two options are for `ferry_feedback_open`, which gets the same object.
             options.remove(["feedbackHost", "feedbackPort"])
             guard self.shared == nil || self.events == 0 else {
                 throw OptionFault("The option 'events' does not go with 'shared': events belong to the provider.")
@@ -49,7 +49,7 @@ struct HandleMaker {
         }
     }
 
-    /// - Throws: ``OptionFault``, ``SystemFault``, and what the providers throw.
+    /// - Throws: ``OptionFault``, ``SystemFault``, and the errors of the providers.
     static func make(
         _ text: UnsafeBufferPointer<UInt8>,
         on threads: () throws -> ProcessThreads
@@ -95,9 +95,9 @@ struct HandleMaker {
         throw OptionFault("The provider that is shared under this name has other options.")
     }
 
-    /// Makes a handle of the shared provider with a name, which is made first if there is none.
+    /// Makes a handle of the shared provider with this name. The first call for a name makes the provider.
     ///
-    /// - Parameter own: the options of the call alone, without the file's.
+    /// - Parameter own: the options of the call, without those of the file.
     private static func shared(
         _ name: String,
         _ own: String,
@@ -158,7 +158,8 @@ struct HandleMaker {
 
     /// Makes the backend, and takes the rest of the options.
     ///
-    /// - Parameter sink: returns the receiver of outcomes and the provider's queue limit, for the limit of the options.
+    /// - Parameter sink: gets the queue limit of the options. It returns the receiver of outcomes and the provider's
+    ///   queue limit.
     private static func backend(
         _ options: inout OptionObject,
         _ frame: Frame,

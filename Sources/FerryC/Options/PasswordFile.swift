@@ -4,12 +4,12 @@ internal import FerryPlatform
 
 /// A file whose first line is a password.
 enum PasswordFile {
-    /// The bytes that are read. A password is one line.
+    /// The largest number of bytes that are read.
     private static let longest = 4096
 
     /// - Throws: ``OptionFault`` when the file cannot be read.
     static func firstLine(of path: String, option: String) throws(OptionFault) -> String {
-        // A FIFO without a writer must not stop the program.
+        // Without `O_NONBLOCK`, opening a FIFO would wait for a writer.
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { throw self.fault(path, option) }
         defer { close(file) }

@@ -2,12 +2,12 @@ internal import Ferry
 internal import FerryCore
 internal import FerryOptions
 
-/// The options of a call after the file of `config` was put over them.
+/// The options of a call, merged with those of the file of `config`. The options of the file win.
 struct ResolvedOptions {
     var options: OptionObject
     /// The file of `config`, if the call names one.
     var file: ConfigFile?
-    /// The options of the call alone as a text, without those that belong to a handle.
+    /// The options of the call as a text, without those of the file and without those that belong to a handle.
     var own: String
 
     /// - Throws: ``OptionFault``.
@@ -20,7 +20,7 @@ struct ResolvedOptions {
         let file = try ConfigFile(path: path)
         self.file = file
         self.options = try self.options.replaced(by: file.options)
-        // The host may stand in the file alone.
+        // If only the file names the host, `auto` is replaced here.
         self.options.resolveServer()
     }
 }
@@ -45,10 +45,10 @@ extension OptionObject {
     private var backend: BackendName? { self.peek("backend").flatMap { BackendName(rawValue: $0) } }
 
     /// Puts a protocol in place of the backend `auto`: HTTP/2 for Apple's hosts, the binary protocol for any other
-    /// host. Without a host it stays.
+    /// host. Without a host, `auto` stays.
     ///
-    /// - Parameter isFeedback: whether a host and port beside `auto` name a feedback service. They then get names of
-    ///   their own.
+    /// - Parameter isFeedback: whether a host and port beside `auto` name a feedback service. They are then renamed to
+    ///   `feedbackHost` and `feedbackPort`.
     mutating func resolveServer(isFeedback: Bool = false) {
         let apple = self.peek("host").flatMap { AppleHost($0) }
         if isFeedback, self.backend == .auto, apple == nil, !self.has("feedbackHost"), !self.has("feedbackPort") {
@@ -66,11 +66,11 @@ extension OptionObject {
         self.set("production", .boolean(apple.environment == .production))
     }
 
-    /// Returns these options with those of `file` in their place.
+    /// Returns these options, replaced by those of `file`.
     ///
-    /// Options about the program's own reading stay, because it would wait for ever for what does not come. If the file
-    /// names another backend, options that it does not know are left out. If that is a migration, these options become
-    /// defaults of its sides.
+    /// The options `outcomes` and `events` of the program stay. Otherwise the program might wait for ever for outcomes
+    /// or events that do not come. If the file names another backend, options that this backend does not know are
+    /// removed. If it names `migrate`, these options become defaults of the two sides.
     func replaced(by file: OptionObject) throws(OptionFault) -> OptionObject {
         var own = self
         var file = file
@@ -101,8 +101,8 @@ extension OptionObject {
         return own.overlaid(with: file)
     }
 
-    /// Returns these options with those of `other` over them. A server or credentials of `other` replace these
-    /// altogether.
+    /// Returns these options, replaced by those of `other`. If `other` names a server or credentials, all options of
+    /// the earlier server or credentials are removed.
     private func overlaid(with other: OptionObject?) -> OptionObject {
         guard let other else { return self }
         var result = self

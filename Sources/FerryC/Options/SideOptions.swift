@@ -65,8 +65,8 @@ extension OptionObject {
         return configuration
     }
 
-    /// Without the option there is no proxy. The variables of the process count only if `proxy` asks for them.
-    /// Otherwise a new version of the library would send another way.
+    /// Returns the proxy for a host; nil without the option `proxy`. Environment variables count only if `proxy` asks
+    /// for them. Otherwise an update of the library could change the way of the connections.
     private mutating func proxy(for host: String) throws(OptionFault) -> HTTPProxy? {
         let (proxy, userName) = (try self.take("proxy")?.text, try self.take("proxyUser")?.text)
         var password: String?

@@ -1,13 +1,13 @@
 internal import FerryCore
 
-/// The shutdown of a provider whose handle is gone, or of one at the end of the process. Any thread may use it.
+/// The shutdown of a provider, after its handle was freed or at the end of the process. Any thread may use it.
 final class Ending: Sendable {
     private struct State {
         var hasBegun = false
         var isOver = false
     }
 
-    /// How long the shutdown may take.
+    /// The longest time of the shutdown.
     let limit: Duration
     private let backend: Backend
     private let before: (undelivered: Int, uncertain: Int)
@@ -37,7 +37,8 @@ final class Ending: Sendable {
     /// Waits until all notifications have their outcomes, for at most `milliseconds`.
     func wait(milliseconds: Int64) { _ = self.state.wait(milliseconds: milliseconds) { $0.isOver } }
 
-    /// The numbers of notifications that were not delivered since, and of those that may not have been.
+    /// The numbers of notifications that were not delivered, and that may not have been delivered, since this object
+    /// was made.
     var losses: (undelivered: Int, uncertain: Int) {
         let now = self.backend.losses
         return (now.undelivered - self.before.undelivered, now.uncertain - self.before.uncertain)

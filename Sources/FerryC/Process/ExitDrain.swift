@@ -6,18 +6,18 @@ internal import Synchronization
 /// then stops the library's threads for good. OpenSSL frees its memory at exit, and a thread that still used it would
 /// crash.
 ///
-/// A thread of its own does the work. `exit` may have interrupted a call that holds a lock. Then this thread waits in
-/// vain, and the process still ends.
+/// A separate thread does the work, because `exit` may have interrupted a call that holds a lock. The thread then waits
+/// for ever, and the process still ends.
 enum ExitDrain {
-    /// The time for everything but sending, in milliseconds.
+    /// The time for all work except sending, in milliseconds.
     private static let margin: Int64 = 500
     /// The longest time for writing a line, in milliseconds.
     private static let sayLimit: Int64 = 100
 
     private static let registration: Int32 = atexit { ExitDrain.run() }
 
-    /// Registers the exit handler, once for a process and its children. OpenSSL must have been used before, because the
-    /// handler that is registered first runs last.
+    /// Registers the exit handler, once for a process and its children. OpenSSL must have been used before, because
+    /// exit handlers run in the reverse order of their registration.
     static func register() { _ = self.registration }
 
     /// The longest time that a handle of this process has asked for, in milliseconds.

@@ -14,8 +14,8 @@ internal import NIOPosix
 ///                                                                           └──▶ child: free locks, no threads
 /// ```
 ///
-/// A fork waits at most ``limit`` for each of these, because a look-up may take many seconds. After that, a child that
-/// opens a provider may wait for ever, if the thread held a lock of the system.
+/// A fork waits at most ``limit`` for each of these, because a look-up may take many seconds. After that time the
+/// process forks. If a thread then holds a lock of the system, a child that opens a provider may wait for ever.
 enum ForkGate {
     /// The longest time that a fork waits for each kind of thread, in milliseconds.
     static let limit = 100
@@ -26,13 +26,14 @@ enum ForkGate {
         pthread_atfork({ ForkGate.prepare() }, { ForkGate.goOn(isChild: false) }, { ForkGate.goOn(isChild: true) })
         return lock
     }()
-    /// Locked during the look-up of a name, because the system's resolver has locks of its own.
+    /// The lock that is held during the look-up of a name. The system's resolver has its own locks, and a fork must
+    /// wait until they are free.
     private nonisolated(unsafe) static let lookups: UnsafeMutablePointer<pthread_mutex_t> = {
         let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
         pthread_mutex_init(lock, nil)
         return lock
     }()
-    // Only the thread that forks writes these, and it holds the lock of the state.
+    // Only the thread that forks uses these variables, and it holds the lock of the state.
     private nonisolated(unsafe) static var rest: ThreadRest?
     private nonisolated(unsafe) static var isLocked = false
     private nonisolated(unsafe) static var hasLookups = false

@@ -3,8 +3,8 @@ internal import NIOPosix
 
 /// The handles and the threads that the library has in this process.
 struct LibraryState {
-    /// One entry in the table of handles. The number of a handle has the index in its lower 32 bits, and above them a
-    /// generation, from 1 on.
+    /// One entry in the table of handles. The number of a handle has the index in its lower 32 bits, and the generation
+    /// above them. Generations begin at 1.
     private struct Place {
         var handle: Resource?
         /// The process that opened the handle.
@@ -131,7 +131,8 @@ struct LibraryState {
         return (first, self.shared[key], key)
     }
 
-    /// Adds a shared provider. If the name is taken, returns the provider that has it; nil if there are too many.
+    /// Adds a shared provider. If the name is taken, returns the provider that has it; nil if there are too many shared
+    /// providers.
     mutating func add(_ provider: SharedProvider, as name: String) -> SharedProvider? {
         if let other = self.shared[name] { return other }
         guard self.shared.count < SharedProvider.limit else { return nil }

@@ -2,8 +2,8 @@ internal import FerryPlatform
 
 /// A value behind a lock, with a wait for changes of the value.
 ///
-/// The lock is a POSIX mutex, because a child of `fork` may release one. The lock of `Synchronization` belongs to a
-/// thread, and the thread of a child is another.
+/// The lock is a POSIX mutex, because a child of `fork` may release one. The lock of `Synchronization` notes the thread
+/// that holds it, and the thread of a child is a different one.
 final class Monitor<Value>: @unchecked Sendable {
     // Unchecked, because the value is used only under the lock.
     @exclusivity(unchecked) private var value: Value

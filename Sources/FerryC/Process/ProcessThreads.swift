@@ -17,9 +17,9 @@ struct ProcessThreads: Sendable {
         Embedding(lookupPool: self.lookups, lookUp: { try ForkGate.lookUp($0) }, sockets: self.sockets)
     }
 
-    /// The number of descriptors that an event loop opens: epoll, a timer and an event. The check adds some for the
-    /// first sockets.
+    /// The number of descriptors that an event loop opens: epoll, a timer and an event.
     private static let descriptorsOfLoop = 3
+    /// The number of descriptors that must be free for the first sockets.
     private static let descriptorsBeside = 8
 
     /// Starts the threads. They block all signals, because signals belong to the program.
@@ -68,7 +68,7 @@ struct ProcessThreads: Sendable {
     }
 
     /// Keeps the program's own disposition of SIGPIPE. SwiftNIO ignores the signal in the whole process when it makes
-    /// its first socket. Our threads block the signal, so they do not need that.
+    /// its first socket. Our threads block the signal, so a write to a closed socket does not end the process.
     private static func keepDispositionOfSIGPIPE(_ loops: MultiThreadedEventLoopGroup) {
         var before = sigaction()
         guard sigaction(SIGPIPE, nil, &before) == 0 else { return }

@@ -3,7 +3,7 @@ internal import FerryPlatform
 
 /// The wait of a caller for a handle.
 enum Waiting {
-    /// The time between two looks where the system cannot wait, in microseconds.
+    /// The pause between two checks while `poll` fails, in microseconds.
     private static let pause: UInt32 = 10_000
 
     /// Calls `ready` until its result is not 0, and returns the result. Returns 0 when the time is over, and
@@ -28,7 +28,8 @@ enum Waiting {
             var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard poll(&entry, 1, Int32(clamping: left)) < 0 else { continue }
             if errno == EINTR, endsAtSignal { return FERRY_EINTR }
-            // If the limit on descriptors was lowered, every poll fails. Then the loop pauses itself.
+            // If the limit on descriptors was lowered, every `poll` fails at once. Without this pause, the loop would
+            // use a whole core.
             if errno != EINTR { usleep(Self.pause) }
         }
     }

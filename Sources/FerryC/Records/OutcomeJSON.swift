@@ -1,11 +1,11 @@
 internal import CFerry
 internal import FerryCore
 
-/// An outcome in words. `ferry.h` and `Docs/commands/push.md` document the members.
+/// The JSON object of an outcome. `ferry.h` and `Docs/commands/push.md` document the members.
 enum OutcomeJSON {
     /// Returns a JSON object; nil if no outcome has these numbers.
     ///
-    /// - Parameter trouble: the present trouble of the provider.
+    /// - Parameter trouble: the current trouble of the provider.
     static func text(_ outcome: ferry_outcome, trouble: ProviderError?) -> [UInt8]? {
         guard let known = Outcome(outcome) else { return nil }
         var json = Array(#"{"outcome":""#.utf8)

@@ -29,7 +29,7 @@ extension ferry_outcome {
         }
     }
 
-    /// Whether the outcomes differ only in tag and apns-id.
+    /// Whether the outcomes differ at most in tag and apns-id.
     func isLike(_ other: ferry_outcome) -> Bool {
         self.outcome == other.outcome && self.detail == other.detail && self.status == other.status
             && self.reason == other.reason && self.legacy == other.legacy && self.flags == other.flags
@@ -48,7 +48,7 @@ extension ferry_outcome {
 }
 
 extension Outcome {
-    /// The outcome that these numbers stand for, without the details of a rejection. Nil if no outcome has them.
+    /// The outcome that these numbers stand for, without the time stamp of a rejection; nil if no outcome has them.
     init?(_ outcome: ferry_outcome) {
         let detail = Int32(outcome.detail)
         switch Int32(outcome.outcome) {

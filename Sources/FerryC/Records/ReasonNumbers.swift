@@ -1,11 +1,11 @@
 internal import FerryCore
 
-/// The numbers of reasons. ``Reason/table`` has those of known reasons, which never change. A reason that APNs invents
-/// later gets the next free number when it first arrives.
+/// The numbers of reasons. The numbers of known reasons are in ``Reason/table``, and never change. A reason that APNs
+/// invents later gets the next free number when it first arrives.
 struct ReasonNumbers {
     /// The first number for reasons that are not in the table.
     static let firstUnknown: UInt16 = 0xf000
-    /// The largest number of such reasons. All further ones have the number of ``Reason/unknown``.
+    /// The largest number of such reasons. All further reasons have the number of ``Reason/unknown``.
     static let unknownLimit = 256
 
     /// The texts of known reasons in the order of their numbers, which begin at 1. They live as long as the process,
@@ -30,7 +30,7 @@ struct ReasonNumbers {
         return number
     }
 
-    /// Returns the reason with this number; nil if there is none.
+    /// Returns the reason with this number; nil if no reason has it.
     static func reason(of number: UInt16) -> Reason? {
         self.text(of: UInt32(number)).map { Reason(rawValue: String(cString: $0)) }
     }

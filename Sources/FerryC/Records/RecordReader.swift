@@ -15,7 +15,7 @@ struct RecordReader {
         var payload: UnsafeBufferPointer<UInt8>
         var topic: UnsafeBufferPointer<UInt8>
         var collapseID: UnsafeBufferPointer<UInt8>
-        /// 16 bytes, or empty.
+        /// The apns-id: 16 bytes, or empty.
         var apnsID: UnsafeBufferPointer<UInt8>
     }
 
