@@ -1,13 +1,14 @@
 internal import FerryPlatform
 
-/// The number of the last commit that a store has acknowledged, and its owner, in a file of their own.
+/// A small file beside a store, with the number of the last acknowledged commit and the number of the owner.
 ///
-/// A damaged page looks to SQLite like the end of the write-ahead log, and SQLite then calls the file good. In a trial,
-/// half of the acknowledged commits were lost in this way. The number in a second file shows the loss.
+/// SQLite takes a damaged page for the end of the write-ahead log, and reports no error. Acknowledged commits behind
+/// that page are lost. The number in a second file shows the loss.
 ///
-/// A connection with SQLite's exclusive lock never looks whether another one writes. If the file system keeps no locks, two
-/// processes would write over each other. So each owner leaves a random number here, and looks for it before and after
-/// each commit. A commit that is acknowledged then ended before another process came, and that process finds it.
+/// A connection with SQLite's exclusive lock never checks whether another connection writes. On a file system without
+/// locks, two processes would overwrite each other. So each owner writes a random number here, and reads it before and
+/// after each commit. An acknowledged commit then ended before another process became the owner, and that process finds
+/// the commit.
 ///
 /// ```
 ///   0         8           16        24
@@ -16,8 +17,8 @@ internal import FerryPlatform
 ///   └─────────┴───────────┴─────────┘
 /// ```
 ///
-/// The mark of a store that nobody has taken ends after 16 bytes. That of a store that was taken before its first commit
-/// begins with 16 zeros.
+/// Before ``take()``, the file ends after 16 bytes. If ``take()`` comes before the first commit, the file begins with
+/// 16 zeros.
 package final class HighWaterMark {
     private static let length = 16
     private static let ownerOffset: off_t = 16
@@ -39,9 +40,9 @@ package final class HighWaterMark {
 
     private let path: String
     private let descriptor: Int32
-    /// The error of the system that the opening met; nil if the file is open.
+    /// The system's error when the file was opened; nil if the file is open.
     private let openError: Int32?
-    /// The number of this owner.
+    /// The number that this owner writes.
     private let owner = UInt64.random(in: .min ... .max)
 
     package init(path: String) {
@@ -77,7 +78,7 @@ package final class HighWaterMark {
         default:
             throw Fault("The store's mark \(self.path) is damaged. To go on without it, remove it.")
         }
-        // The write gives the file its block now. A disk that fills up later cannot prevent the next writes.
+        // This write allocates the block of the file. A disk that fills up later cannot prevent the next writes.
         try self.advance(to: last)
         return finding
     }
@@ -89,28 +90,28 @@ package final class HighWaterMark {
         guard count == Self.length else { throw self.unwritable }
     }
 
-    /// Makes this process the owner. The owner before it finds that out with ``isTaken``.
+    /// Makes this process the owner. The earlier owner notices it by ``isTaken``.
     package func take() throws(Fault) {
         var owner = self.owner
         let count = withUnsafeBytes(of: &owner) { pwrite(self.descriptor, $0.baseAddress, $0.count, Self.ownerOffset) }
         guard count == MemoryLayout<UInt64>.size else { throw self.unwritable }
-        // Another machine does not see what only the memory of this one has.
+        // Without `fsync`, the number may be only in the memory of this machine, where another machine cannot see it.
         guard fsync(self.descriptor) == 0 else { throw self.unwritable }
     }
 
     /// Whether another process has called ``take()`` since this one has.
     ///
-    /// It opens the file anew, so that NFS asks its server (RFC 7530, section 10.3.1), and a mark that was replaced is
-    /// found. On a local disk that costs some microseconds.
+    /// The check opens the file again. NFS then asks its server (RFC 7530, section 10.3.1), and a replaced file is
+    /// noticed. On a local disk it costs some microseconds.
     package var isTaken: Bool {
         let opened = open(self.path, O_RDONLY | O_CLOEXEC)
         defer { if opened >= 0 { close(opened) } }
         var found: UInt64 = 0
         let count = withUnsafeMutableBytes(of: &found) {
-            // If the process has no descriptor left, the kept one still shows an owner on this machine.
+            // If the process has no descriptor left, the open one still shows another owner on this machine.
             pread(opened < 0 ? self.descriptor : opened, $0.baseAddress, $0.count, Self.ownerOffset)
         }
-        // A mark that cannot be read says nothing of another owner, and the next commit finds the fault.
+        // A mark that cannot be read does not prove another owner. The next commit reports the fault.
         return count == MemoryLayout<UInt64>.size && found != self.owner
     }
 
@@ -118,7 +119,7 @@ package final class HighWaterMark {
         Fault("The store's mark \(self.path) cannot be written: \(self.reason).")
     }
 
-    /// The words for the error that the last call met.
+    /// The text of the system's last error.
     private var reason: String { String(cString: strerror(self.openError ?? errno)) }
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {

@@ -3,22 +3,23 @@ internal import FerryPlatform
 
 /// A copy of a database into another file, in steps, while the database is in use (sqlite.org/backup.html).
 ///
-/// The connection that writes the database also makes the copy. SQLite then puts each change of a copied page into the
-/// copy at once, and leaves new pages to later steps. So the copy is as new as its last step. If a second connection
-/// made it, each commit would begin it anew. Only one process may open the database anyway; see ``SQLiteDatabase``.
+/// The connection that writes the database also makes the copy. SQLite then writes each change of a copied page into
+/// the copy at once, and leaves new pages to later steps. So the copy has all commits before its last step. If a second
+/// connection made the copy, each commit would restart it. Besides, only one process may open the database; see
+/// ``SQLiteDatabase``.
 ///
 /// The class is not `Sendable`. The thread of the database uses it.
 package final class SQLiteBackup {
-    /// Keeps the connection open for as long as the copy is made.
+    /// The database, so that its connection stays open while the copy is made.
     private let database: SQLiteDatabase
     private let path: String
     private let target: OpaquePointer
-    /// Nil after the end.
+    /// The backup handle of SQLite; nil after ``end()``.
     private var handle: OpaquePointer?
 
     /// - Parameter source: the connection of `database`.
     init(of source: OpaquePointer, _ database: SQLiteDatabase, to path: String) throws(SQLiteError) {
-        // SQLite would make the file readable for everyone, and would take one that exists.
+        // SQLite would make the file readable for everyone, and would accept an existing file.
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw SQLiteError(code: SQLITE_CANTOPEN, path: path, reason: String(cString: strerror(errno)))
@@ -31,7 +32,8 @@ package final class SQLiteBackup {
             sqlite3_close_v2(target)
             throw SQLiteError(code: code, path: path)
         }
-        // Half a copy is removed and never repaired, so nothing has to wait for the disk before the copy is whole.
+        // An incomplete copy is removed and never repaired. So no write needs to be durable before the copy is
+        // complete.
         for pragma in ["journal_mode = MEMORY", "synchronous = OFF"] {
             let code = sqlite3_exec(target, "PRAGMA \(pragma)", nil, nil, nil)
             guard code == SQLITE_OK else {
@@ -52,7 +54,8 @@ package final class SQLiteBackup {
 
     deinit { self.end() }
 
-    /// Copies the next pages. Returns whether the copy is whole. Call ``end()`` then, and make the file durable.
+    /// Copies at most `pages` pages. Returns whether the copy is complete. Then call ``end()``, and make the file
+    /// durable.
     package func step(pages: Int) throws(SQLiteError) -> Bool {
         guard let handle else { throw SQLiteError(code: SQLITE_MISUSE, path: self.path) }
         switch sqlite3_backup_step(handle, Int32(clamping: pages)) {
@@ -62,10 +65,10 @@ package final class SQLiteBackup {
         }
     }
 
-    /// The number of pages that the last step has left.
+    /// The number of pages that were not copied yet at the last step; 0 after ``end()``.
     package var remaining: Int { self.handle.map { Int(sqlite3_backup_remaining($0)) } ?? 0 }
 
-    /// Ends the copy, also half of one, and closes its file.
+    /// Ends the copy, complete or not, and closes its file.
     package func end() {
         guard let handle = self.handle.take() else { return }
         sqlite3_backup_finish(handle)

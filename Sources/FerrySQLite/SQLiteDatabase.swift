@@ -17,14 +17,14 @@ package final class SQLiteDatabase {
         case power = "FULL"
     }
 
-    /// The bytes that the log may have. It is then copied into the file, and begins anew.
+    /// The length of the write-ahead log, in bytes, at which it is copied into the file and begins again.
     package static let logLength = 64 << 20
 
     private let handle: OpaquePointer
     private let path: String
     private let place: Place
 
-    /// The file that a path leads to, whatever its name.
+    /// The identity of the file that a path leads to.
     private struct Place: Equatable {
         var device: UInt64
         var inode: UInt64
@@ -50,7 +50,8 @@ package final class SQLiteDatabase {
         }
     }
 
-    /// Opens the file as ``init(path:durability:)`` does, without the look for damage. Call ``check()``.
+    /// Opens the file as ``init(path:durability:)`` does, but without the check for damage. Call ``check()``
+    /// afterwards.
     package init(unchecked path: String, durability: Durability) throws(SQLiteError) {
         // SQLite would make the file readable for everyone. Its log gets the permissions of the file.
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -67,7 +68,7 @@ package final class SQLiteDatabase {
         var handle: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         // SQLite makes no file for ":memory:", and takes "file:" for the start of a URI. With "./" in front, both are
-        // names.
+        // file names.
         let name = path.hasPrefix("/") ? path : "./\(path)"
         let code = sqlite3_open_v2(name, &handle, flags, nil)
         // SQLite makes a handle even when most calls fail, and the handle must be closed.
@@ -89,8 +90,8 @@ package final class SQLiteDatabase {
     private func lock(_ durability: Durability) throws(SQLiteError) {
         // The order matters. The page size has no effect once the log exists, and the lock must be exclusive before the
         // log is opened: such a log needs no shared memory. Pages are small because a short commit writes three of
-        // them. The log is copied into the file after 64 MB only: a copy takes some 50 ms, and commits wait for it.
-        // Deleted bytes stay in the file until other bytes overwrite them.
+        // them. The log is copied into the file only every 64 MB, because a copy takes some 50 ms and commits wait for
+        // it. Deleted bytes stay in the file until other bytes overwrite them.
         for pragma in [
             "page_size = 4096", "locking_mode = EXCLUSIVE", "journal_mode = WAL",
             "synchronous = \(durability.rawValue)", "secure_delete = OFF", "wal_autocheckpoint = 16000",
@@ -102,15 +103,16 @@ package final class SQLiteDatabase {
         try self.transaction { () throws(SQLiteError) in }
     }
 
-    /// Looks for damage. A query steps over a damaged page in silence, so rows would be missing without an error.
+    /// Checks the file for damage, and throws `damaged` if it has any. A query skips a damaged page without an error,
+    /// so rows would be missing.
     package func check() throws(SQLiteError) {
         var isGood = false
         try self.prepare("PRAGMA quick_check(1)").run { row in isGood = row.blob(0) == Array("ok".utf8) }
         guard isGood else { throw self.error(SQLITE_CORRUPT) }
     }
 
-    /// Whether the log has bytes that are not in the file: of this connection, of a process that was killed, or of one that
-    /// has the file without a lock.
+    /// Whether the write-ahead log has bytes. They come from this connection, from a killed process, or from a process
+    /// that has the file without a lock.
     package var hasLog: Bool {
         // SQLite writes the log beside the file to which a link leads.
         let real = realpath(self.path, nil)
@@ -149,8 +151,8 @@ package final class SQLiteDatabase {
         return stat(self.path, &status) == 0 && Place(status) == self.place
     }
 
-    /// Leaves the log as it is when the connection closes. Call it when another process has the file although it is locked:
-    /// SQLite would copy its own older pages over those of the other process, and remove the log.
+    /// Leaves the log as it is when the connection closes. Call it when another process has the file although it is
+    /// locked. Otherwise SQLite would copy its own older pages over those of the other process, and remove the log.
     package func keepLogAtClose() {
         let code = cferry_sqlite3_keep_log_at_close(self.handle)
         assert(code == SQLITE_OK, "SQLite has the option since 3.16")
@@ -176,9 +178,9 @@ package final class SQLiteDatabase {
     /// Makes the tables of a new file, or changes the tables of an earlier version, and then writes `version` into the
     /// file (`user_version`). All of it is one transaction.
     ///
-    /// - Parameter body: gets the version of the file, and 0 for a new file. It is not called if the file has `version`
-    ///   already.
-    /// - Throws: ``SQLiteError`` also when the file has a later version, because its tables are unknown.
+    /// - Parameter body: gets the version of the file, which is 0 for a new file. It is not called if the file has
+    ///   `version` already.
+    /// - Throws: ``SQLiteError``, also when the file has a later version.
     package func make(version: Int64, _ body: (_ found: Int64) throws(SQLiteError) -> Void) throws(SQLiteError) {
         try self.transaction { () throws(SQLiteError) in
             var found: Int64 = 0

@@ -2,7 +2,7 @@ internal import CFerrySQLite
 
 /// An error of SQLite, and the file that has it.
 package struct SQLiteError: Error, Hashable, CustomStringConvertible {
-    /// The classes of errors. The owner reacts to each in another way.
+    /// The classes of errors. The owner reacts to each in a different way.
     package enum Kind: Hashable, Sendable {
         /// Another process has the file.
         case locked

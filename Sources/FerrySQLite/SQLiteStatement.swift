@@ -5,7 +5,7 @@ internal import CFerrySQLite
 /// The class is not `Sendable`. The thread of the database uses it, and releases it before the database.
 package final class SQLiteStatement {
     private let handle: OpaquePointer
-    /// Keeps the connection open for as long as the statement lives.
+    /// The database, so that its connection stays open while the statement lives.
     private let database: SQLiteDatabase
 
     init(handle: OpaquePointer, database: SQLiteDatabase) {
@@ -56,7 +56,8 @@ package enum SQLiteValue: Hashable, Sendable {
     case blob([UInt8])
 }
 
-/// A row of a result, valid only inside the call that got it. A column of another type reads as 0 or as no bytes.
+/// A row of a result, valid only inside the call that got it. SQLite converts a column of another type; NULL reads as 0
+/// or as no bytes.
 package struct SQLiteRow: ~Copyable {
     private let statement: OpaquePointer
 
