@@ -23,7 +23,7 @@ public struct AppStoreHistoryQuery: Hashable, Sendable {
     public var end: Date
     /// The filter within the window from ``start`` to ``end``.
     public var filter: Filter
-    /// Whether to return only notifications that no server has accepted. Those that Apple will still repeat are
+    /// Whether to return only notifications that no server has accepted. Notifications that Apple will still repeat are
     /// included.
     public var onlyFailures: Bool
 
@@ -36,7 +36,7 @@ public struct AppStoreHistoryQuery: Hashable, Sendable {
         self.onlyFailures = onlyFailures
     }
 
-    /// How long Apple keeps notifications: 180 days in production, 30 in the sandbox.
+    /// The time for which Apple keeps notifications: 180 days in production, 30 in the sandbox.
     public static func reach(_ environment: AppStoreEnvironment) -> Duration {
         .seconds(86_400 * (environment == .production ? 180 : 30))
     }
@@ -63,7 +63,7 @@ public struct AppStoreHistoryQuery: Hashable, Sendable {
 public struct AppStoreHistoryItem: Sendable {
     /// The text that Apple signed. It is not verified.
     public let signedPayload: String
-    /// The attempts to send it, in Apple's order.
+    /// The attempts of the App Store to send the notification, in Apple's order.
     public let attempts: [AppStoreSendAttempt]
     /// The verified notification, or the reason for which it was refused.
     public let notification: Result<AppStoreNotification, AppStoreVerificationError>
@@ -79,7 +79,7 @@ public struct AppStoreHistoryPage: Sendable {
 
 /// A test notification, as Apple sent it.
 public struct AppStoreTestNotification: Sendable {
-    /// The attempts to send it.
+    /// The attempts of the App Store to send the notification.
     public let attempts: [AppStoreSendAttempt]
     /// The test notification.
     public let notification: AppStoreNotification

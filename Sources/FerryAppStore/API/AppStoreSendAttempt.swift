@@ -8,6 +8,7 @@ public struct AppStoreSendAttempt: Hashable, Sendable {
     /// The result that Apple saw (`sendAttemptResult`).
     public var result: Result
 
+    /// Makes an attempt.
     public init(date: Date, result: Result) {
         self.date = date
         self.result = result
@@ -20,6 +21,7 @@ public struct AppStoreSendAttempt: Hashable, Sendable {
         /// Apple's word, such as `TIMED_OUT`.
         public let rawValue: String
 
+        /// Makes a result from any word.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// Apple's word: ``rawValue``.
@@ -29,12 +31,19 @@ public struct AppStoreSendAttempt: Hashable, Sendable {
         public static let success = Result(rawValue: "SUCCESS")
         /// The answer took too long. Apple does not document its limit.
         public static let timedOut = Result(rawValue: "TIMED_OUT")
+        /// No TLS session was established, or the server's certificate was refused.
         public static let tlsIssue = Result(rawValue: "TLS_ISSUE")
+        /// The server's redirections led back to an earlier URL.
         public static let circularRedirect = Result(rawValue: "CIRCULAR_REDIRECT")
+        /// No valid HTTP answer came.
         public static let noResponse = Result(rawValue: "NO_RESPONSE")
+        /// The network failed.
         public static let socketIssue = Result(rawValue: "SOCKET_ISSUE")
+        /// The answer had a character set that the App Store does not support.
         public static let unsupportedCharset = Result(rawValue: "UNSUPPORTED_CHARSET")
+        /// The answer was invalid.
         public static let invalidResponse = Result(rawValue: "INVALID_RESPONSE")
+        /// The connection was closed while the notification was sent.
         public static let prematureClose = Result(rawValue: "PREMATURE_CLOSE")
         /// The server answered with a status outside 200 to 206.
         public static let unsuccessfulStatus = Result(rawValue: "UNSUCCESSFUL_HTTP_RESPONSE_CODE")

@@ -5,12 +5,12 @@ public import FerryPlatform
 extension AppStoreServerClient {
     // MARK: Test notifications
 
-    /// Asks Apple to send a test notification to the URL in App Store Connect. Returns its token, for
+    /// Asks Apple to send a test notification to the URL in App Store Connect. Returns the token for
     /// ``testNotification(_:)``.
     ///
     /// - Throws: ``AppStoreServerError`` with `noNotificationURL` if App Store Connect has no URL.
     public func requestTestNotification() async throws(AppStoreServerError) -> String {
-        // The call is not repeated, because Apple would then send two test notifications.
+        // The call is not repeated once it may have reached Apple, because Apple might send two test notifications.
         let call = Call(kind: .testNotification, path: "/inApps/v1/notifications/test", body: [], isIdempotent: false)
         let object = try await self.object(call)
         guard let token = object.string("testNotificationToken") else { throw ServerAnswer.misshapen(self.host) }
@@ -41,13 +41,13 @@ extension AppStoreServerClient {
 
     // MARK: Histories
 
-    /// Returns a page of the notifications that Apple sent. Each is as it was when it was first sent.
+    /// Returns a page of the notifications that Apple sent. Each has the content of its first attempt.
     ///
     /// A refused notification is part of the page, with its reason.
     ///
     /// - Parameters:
     ///   - query: the selection of notifications. It must be the same for each page.
-    ///   - page: the token that the previous page has; nil for the first page.
+    ///   - page: the token in the previous page; nil for the first page.
     public func notificationHistory(
         _ query: AppStoreHistoryQuery,
         page: String? = nil
@@ -88,7 +88,7 @@ extension AppStoreServerClient {
     ///   - start: the earliest purchase; nil for no limit.
     ///   - end: the end of the purchases, not included; nil for no limit.
     ///   - newestFirst: whether the newest transaction comes first.
-    ///   - page: the token that the previous page has; nil for the first page.
+    ///   - page: the token in the previous page; nil for the first page.
     public func transactionHistory(
         _ transaction: String,
         from start: Date? = nil,
@@ -148,8 +148,8 @@ extension AppStoreServerClient {
 
     // MARK: Parts
 
-    /// The token of the next page. If Apple returns the same token again, the call fails, because reading on would
-    /// never end.
+    /// Returns the token of the next page; nil after the last page. If Apple returns the same token again, the call
+    /// fails, because reading on would never end.
     private func nextPage(
         _ object: JSONObject,
         _ name: String,

@@ -9,8 +9,8 @@ extension AppStoreServerClient {
     /// The key is a key for in-app purchases. App Store Connect makes it under Users and Access, Integrations, In-App
     /// Purchase. The same page shows the key id and the issuer id.
     public struct Configuration: Sendable {
-        /// The environment. It decides Apple's server and the limits of requests, which in the sandbox are a tenth of
-        /// production's. An unknown environment needs a ``baseURL``.
+        /// The environment. It decides Apple's server and the limits of requests. In the sandbox, the limits are a
+        /// tenth of those in production. An unknown environment needs a ``baseURL``.
         public var environment: AppStoreEnvironment
         /// The app's bundle identifier: `bid` in each token. It must not be empty.
         public var bundleID: String
@@ -28,7 +28,7 @@ extension AppStoreServerClient {
         public var baseURL: String?
         /// The authorities that may sign the server's certificate.
         public var trustRoots = TrustRoots.system
-        /// The proxy for all connections. Nil: no proxy.
+        /// The proxy for all connections; nil for no proxy.
         public var proxy: HTTPProxy?
         /// The longest time of one attempt.
         public var attemptLimit: Duration = .seconds(30)

@@ -7,8 +7,8 @@ internal import NIOHTTP1
 
 /// A client of Apple's App Store Server API, for one app in one environment.
 ///
-/// Safe from any thread. Share one client, because it keeps to Apple's limits of requests: it waits rather than exceed
-/// one. It makes its own tokens. It repeats calls after too many requests, errors of Apple and trouble with the
+/// Safe from any thread. Share one client, because it counts its requests and waits before one would exceed Apple's
+/// limits. It makes its own tokens. It repeats a call after too many requests, an error of Apple or trouble with the
 /// connection, if a repetition does no harm.
 public final class AppStoreServerClient: Sendable {
     /// The environment of all calls.

@@ -7,6 +7,7 @@ public struct AppStoreSubscriptionStatuses: Sendable {
         /// Apple's number, from 1 to 5 so far.
         public let rawValue: Int64
 
+        /// Makes a state from any number.
         public init(rawValue: Int64) { self.rawValue = rawValue }
 
         /// The subscription is active.

@@ -1,7 +1,7 @@
 /// The limit of one kind of request. It has no clock: the time is an argument.
 ///
-/// Apple states each limit per second, but counts by the hour. So a few requests may follow each other at once, but an
-/// hour never has more than 3,600 times the limit. Source: "Identifying rate limits" (Apple).
+/// Apple states each limit per second, but counts by the hour. So a few requests may follow each other at once, but
+/// each hour, counted from a request, has at most 3,600 times the limit. Source: "Identifying rate limits" (Apple).
 struct RequestRate {
     /// The number of requests that may follow each other at once after a pause.
     static let burst = 10
@@ -32,7 +32,7 @@ struct RequestRate {
     ///
     /// - Parameters:
     ///   - now: a time that never goes back. It may start anywhere.
-    ///   - limit: how long the request may wait.
+    ///   - limit: the longest wait of the request.
     mutating func reserve(at now: Duration, within limit: Duration) -> Reservation {
         var due = now
         if let held { due = max(due, held) }

@@ -17,7 +17,7 @@ struct RequestRetry {
         case giveUp
     }
 
-    /// The first wait. Each later one is twice as long.
+    /// The first wait, before chance shortens it. Each later wait is twice as long.
     static let firstWait: Duration = .seconds(1)
     static let longestWait: Duration = .seconds(30)
 

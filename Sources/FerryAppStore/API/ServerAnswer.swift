@@ -10,7 +10,7 @@ enum ServerAnswer {
 
     /// The largest part of Apple's message that an error shows, in bytes.
     private static let messageLimit = 200
-    /// The smallest number that `Retry-After` can have as a time. Apple sends "the UNIX time, in milliseconds"
+    /// The smallest value of `Retry-After` that is a point in time. Apple sends "the UNIX time, in milliseconds"
     /// ("Identifying rate limits", Apple). A proxy may send seconds from now, as HTTP defines (RFC 9110, section
     /// 10.2.3). Such a number is smaller.
     private static let smallestTime: Int64 = 1_000_000_000_000

@@ -6,7 +6,7 @@ package import FerryServer
 
 /// The admin service of a receiver: it makes the status from the figures of receiver and store.
 ///
-/// The store counts its waiting deliveries at most once in two seconds, because that takes its thread for some
+/// The store counts its waiting deliveries at most once in two seconds, because a count occupies its thread for some
 /// milliseconds.
 package enum AppStoreAdmin {
     private enum StoreView: Sendable {
@@ -16,7 +16,7 @@ package enum AppStoreAdmin {
         case silent
     }
 
-    /// How long a reader waits for the store's thread: less than a reader waits for the snapshot.
+    /// The longest wait for the store's thread. It is shorter than a reader's wait for the snapshot.
     private static let storePatience: Duration = .seconds(1)
     /// The failures in a row after which a destination counts as failing. A single notification that always fails does
     /// not reach this number, because others succeed in between.
@@ -150,8 +150,8 @@ package enum AppStoreAdmin {
         )
     }
 
-    /// The names of destinations without paths and queries, which may be secret. A second name of the same host gets a
-    /// number behind it.
+    /// Returns the names of destinations without paths and queries, which may be secret. Further names with the same
+    /// host get a number.
     static func shown(_ names: [String]) -> [String] {
         var seen: [String: Int] = [:]
         return names.map { name in

@@ -4,16 +4,16 @@ internal import FerryServer
 
 /// The page of metrics of a receiver.
 ///
-/// The sum of ``PostFigures`` holds in every page, because one lock guards all of them.
+/// The sum of ``PostFigures`` holds in every page, because one lock guards all its counts.
 struct AppStoreMetrics {
     let posts: PostFigures
-    /// In the order of the status.
+    /// The figures of the destinations, in the order of the status.
     let deliveries: [DeliveryWatch.Figures]
     let status: AppStoreStatus
     let connections: ConnectionCounts
     /// The number of log lines that were dropped.
     let droppedLogs: Int
-    /// The size of the store on disk; nil if there is no store, or its disk does not answer.
+    /// The size of the store on disk; nil without a store, or if its disk does not answer.
     let storeBytes: Int?
 
     var text: MetricsText {

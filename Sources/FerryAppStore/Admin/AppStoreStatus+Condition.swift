@@ -23,8 +23,8 @@ extension AppStoreStatus {
         self.delivering = delivering.first.map { Health(isGood: false, $0) } ?? Health(isGood: true, self.goodDelivery)
     }
 
-    /// Why no notification can be taken; nil: it can. A receiver with a store takes notifications while its destinations are
-    /// away, so it must stay in service.
+    /// Returns the reason why no notification can be taken; nil if notifications can be taken. A receiver with a store
+    /// takes notifications while its destinations fail, so it must stay in service.
     ///
     /// - Parameter start: the time before which a failed delivery does not count, in UNIX seconds.
     private func takingFault(since start: Int = .min) -> String? {
@@ -89,7 +89,7 @@ extension AppStoreStatus {
             "Receiving: \(StatusWords.rate(self.rate.read)) come in, and \(StatusWords.rate(self.rate.accepted)) are taken."
     }
 
-    /// A reason as the end of a sentence.
+    /// Returns a reason as the end of a sentence.
     private static func sentence(_ reason: String?) -> String {
         guard let reason, !reason.isEmpty else { return "the reason is not known." }
         return reason.hasSuffix(".") ? reason : "\(reason)."

@@ -1,8 +1,8 @@
 package import FerryAdmin
 
-/// Everything that operators see of a receiver: the answer to `GET /status`, and what the page and the commands show.
+/// The status of a receiver for operators: the answer to `GET /status`. The page and the commands show it, too.
 ///
-/// The members are documented in Docs/commands/appstore.md. No part of a notification is among them.
+/// The members are documented in Docs/commands/appstore.md. They contain no part of a notification.
 package struct AppStoreStatus: ServerStatus, Hashable {
     /// The version of this document. It grows when a member changes its meaning or is removed, but not for a new
     /// member.
@@ -10,7 +10,7 @@ package struct AppStoreStatus: ServerStatus, Hashable {
 
     package var version = Self.version
     package var ferry: String
-    /// UNIX seconds.
+    /// The time of the status, in UNIX seconds.
     package var now: Int
     package var startedAt: Int
     package var condition = Condition(.well, "")
@@ -19,7 +19,7 @@ package struct AppStoreStatus: ServerStatus, Hashable {
     package var ready = Health(isGood: true, "")
     package var delivering = Health(isGood: true, "")
     package var posts: Posts
-    /// Posts for each second: all, answered with 200, and others.
+    /// The posts per second: all, those answered with 200, and the others.
     package var rate: Rate
     /// The last hour in steps of ten seconds, the oldest first.
     package var history: [RateHistory.Step]
@@ -33,7 +33,7 @@ package struct AppStoreStatus: ServerStatus, Hashable {
     package var storeTrouble: String?
     /// The deliveries that wait for the destinations of this process.
     package var waiting: Int
-    /// The age of the oldest of them, in seconds; nil if none waits.
+    /// The age of the oldest of these deliveries, in seconds; nil if no delivery waits.
     package var oldestAge: Double?
     /// The deliveries that wait for destinations that this process does not have.
     package var unsent: Int
@@ -47,7 +47,7 @@ package struct AppStoreStatus: ServerStatus, Hashable {
     /// `posts` = `taken` + `copies` + `postponed` + `refused`.
     package struct Posts: Hashable, Codable, Sendable {
         package var posts: Int
-        /// Genuine, and for an app that is served.
+        /// The genuine posts for an app that is served.
         package var verified: Int
         /// Notifications that are safe.
         package var taken: Int
@@ -57,7 +57,7 @@ package struct AppStoreStatus: ServerStatus, Hashable {
     }
 
     package struct Destination: Hashable, Codable, Sendable {
-        /// Scheme and host: path and query may be secret.
+        /// Scheme and host of the URL, because path and query may be secret.
         package var name: String
         package var state: State
         package var waiting: Int
@@ -66,10 +66,11 @@ package struct AppStoreStatus: ServerStatus, Hashable {
         package var underWay: Int
         package var delivered: Int
         package var failed: Int
-        /// In seconds, over the last one to two minutes; nil: nothing was delivered.
+        /// The median time of the deliveries in the last one to two minutes, in seconds; nil if nothing was delivered.
         package var p50: Double?
+        /// The time within which 99 of 100 of these deliveries succeeded, in seconds.
         package var p99: Double?
-        /// The last failure; nil: there was none.
+        /// The last failure; nil if no attempt failed.
         package var lastFailure: AlarmLine?
 
         package enum State: String, Codable, Sendable {
@@ -84,9 +85,9 @@ package struct AppStoreStatus: ServerStatus, Hashable {
         /// There is no store.
         case none
         case good
-        /// It cannot be written.
+        /// The store cannot be written.
         case troubled
-        /// It does not answer.
+        /// The store does not answer.
         case silent
     }
 }

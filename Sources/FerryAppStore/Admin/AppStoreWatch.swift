@@ -1,10 +1,10 @@
 internal import FerryCore
 
-/// The posts and deliveries of a receiver, for operators. Any thread.
+/// The posts and deliveries of a receiver, for operators. Any thread may use it.
 package final class AppStoreWatch: Sendable {
-    /// The watches, in the order of the destinations.
+    /// The watches of the deliveries, in the order of the destinations.
     package let deliveries: [DeliveryWatch]
-    /// The destinations, which are watched.
+    /// The destinations. Their attempts are counted.
     package let destinations: [AppStoreDestination]
     private let state = Locked(PostFigures())
 
@@ -29,7 +29,8 @@ package final class AppStoreWatch: Sendable {
     }
 
     package func note(_ event: AppStoreDeliveryEvent) {
-        // The watches count the attempts themselves, also without a store.
+        // The watches count the attempts themselves, also without a store. So only a delivery that was given up is
+        // counted here.
         guard case .failed(_, let destination, _, nil) = event else { return }
         self.deliveries.first { $0.name == destination }?.setAside()
     }

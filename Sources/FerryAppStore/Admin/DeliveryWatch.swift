@@ -3,7 +3,7 @@ package import FerryCore
 internal import FerryPlatform
 internal import NIOCore
 
-/// The attempts of deliveries to one destination, for operators. Any thread.
+/// The attempts of deliveries to one destination, for operators. Any thread may use it.
 package final class DeliveryWatch: Sendable {
     package struct Figures: Hashable, Sendable {
         /// Attempts that succeeded.
@@ -13,11 +13,11 @@ package final class DeliveryWatch: Sendable {
         /// Deliveries that were given up.
         package var setAside = 0
         package var underWay = 0
-        /// The attempts that failed since the last one that succeeded.
+        /// The attempts that failed since the last success.
         package var failuresInARow = 0
         /// The times of attempts that succeeded.
         package var times = TimeHistogram()
-        /// The same of the last one to two minutes.
+        /// The times of attempts that succeeded in the last one to two minutes.
         package var recent = TimeHistogram()
         package var lastFailure: AlarmLine?
 
@@ -73,12 +73,12 @@ package final class DeliveryWatch: Sendable {
         }
     }
 
-    /// Monotonic nanoseconds.
+    /// The time of a monotonic clock, in nanoseconds.
     private static var now: Int64 { Int64(clamping: NIODeadline.now().uptimeNanoseconds) }
 }
 
 extension AppStoreDestination {
-    /// The same destination, whose attempts are counted.
+    /// Returns the same destination. `watch` counts its attempts.
     func watched(by watch: DeliveryWatch) -> AppStoreDestination {
         let deliver = self.deliver
         return AppStoreDestination(name: self.name, needsPost: self.needsPost) { delivery in

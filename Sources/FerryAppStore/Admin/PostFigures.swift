@@ -36,7 +36,7 @@ package struct PostFigures: Hashable, Sendable {
     package var refused: [Cause: Int] = [:]
     /// The answers to posts by status.
     package var answers: [Int: Int] = [:]
-    /// From the last byte of a post to its answer.
+    /// The times from the last byte of a post to its answer.
     package var times = TimeHistogram()
 
     package init() {}

@@ -1,8 +1,8 @@
 internal import FerryCore
 
-/// Reads answers of ``StoreDesk``.
+/// A reader of the answers of ``StoreDesk``.
 package enum ControlAnswer {
-    /// The answer to ``ControlRequest/take(signedPayload:)``.
+    /// Reads the answer to ``ControlRequest/take(signedPayload:)``.
     package static func taken(_ lines: [[UInt8]]) -> AppStoreSinkAnswer {
         guard let object = lines.first.flatMap({ JSONObject($0) }) else { return .failed("There is no answer.") }
         return switch object.string("result") {
@@ -14,7 +14,7 @@ package enum ControlAnswer {
     }
 
     private static func refusal(_ object: JSONObject) -> AppStoreVerificationError {
-        // A process of another version may know a class that this one does not.
+        // A process of a later version may send a code that this one does not know.
         let code = object.string("code").flatMap(AppStoreVerificationError.Code.init(rawValue:)) ?? .notUnderstood
         return AppStoreVerificationError(code, object.string("reason") ?? "The process that has the store refuses it.")
     }

@@ -3,13 +3,13 @@ internal import FerryOpenSSL
 internal import FerryPlatform
 internal import NIOCore
 
-/// Asks the process that has a store.
+/// A client of the process that has a store.
 package struct ControlClient: Sendable {
-    /// Why the process does not answer.
+    /// The reason why the process does not answer.
     package enum Failure: Error, Sendable {
-        /// Nobody listens.
+        /// No process listens on the socket.
         case noProcess
-        /// A sentence.
+        /// Any other failure, as a sentence.
         case failed(String)
     }
 
@@ -30,7 +30,7 @@ package struct ControlClient: Sendable {
         }
     }
 
-    /// Whether the system has room for the path of a store's socket.
+    /// Whether the path of a store's socket is short enough for the system.
     package static func fits(store: String) -> Bool {
         (try? SocketAddress(unixDomainSocketPath: ControlServer.path(store: store))) != nil
     }

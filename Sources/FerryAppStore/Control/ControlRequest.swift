@@ -1,31 +1,31 @@
 internal import FerryHTTP1
 internal import NIOHTTP1
 
-/// A request of a command to the process that has the store. Each is a route of the control server, and the answer is
-/// JSON with one object for each line.
+/// A request of a command to the process that has the store. Each request is a route of the control server. The answer
+/// is lines of JSON, one object each.
 ///
 /// | route | body | answer |
 /// |---|---|---|
 /// | `GET /list?limit=100&before=17&state=dead` | | each notification, the newest first |
 /// | `POST /show` | a UUID | the notification with its content |
-/// | `POST /redeliver` | a UUID | how many deliveries begin again |
-/// | `POST /redeliver-dead` | | the same, of all that were set aside |
-/// | `POST /deliver-unsent` | | how many that nobody gets are delivered |
-/// | `POST /take` | a `signedPayload` of the notification history | whether it is stored, and why not |
-/// | `POST /learn` | a `signedPayload` | its certificates are known |
+/// | `POST /redeliver` | a UUID | the number of deliveries that begin again |
+/// | `POST /redeliver-dead` | | the same, for all deliveries that were set aside |
+/// | `POST /deliver-unsent` | | the number of notifications without a destination that are now delivered |
+/// | `POST /take` | a `signedPayload` of the notification history | whether it is stored, or the reason why not |
+/// | `POST /learn` | a `signedPayload` | whether its certificates were learnt |
 package enum ControlRequest: Hashable, Sendable {
     case list(limit: Int, before: UInt64?, state: StoredNotification.Delivery.State?)
     case show(uuid: String)
-    /// Nil: all that were set aside.
+    /// Delivers one notification again; all that were set aside if `uuid` is nil.
     case redeliver(uuid: String?)
     case deliverUnsent
     case take(signedPayload: String)
     case learn(signedPayload: String)
 
-    /// The most notifications of one list.
+    /// The largest number of notifications in one list.
     package static let listLimit = 10_000
 
-    /// Nil: there is no such route.
+    /// Returns nil if no route fits the request.
     init?(_ request: HTTPServerRequest) {
         let text = String(decoding: request.body, as: UTF8.self)
         switch (request.method, request.path) {
@@ -33,7 +33,7 @@ package enum ControlRequest: Hashable, Sendable {
             let state = request.parameter("state").map { name in
                 StoredNotification.Delivery.State.allCases.first { $0.word == name }
             }
-            // For an unknown state, a list of all would look like the answer.
+            // An unknown state is refused, because a list of all notifications would look like the answer.
             if case .some(nil) = state { return nil }
             let limit = request.parameter("limit").flatMap { Int($0) } ?? 100
             self = .list(
@@ -66,7 +66,7 @@ package enum ControlRequest: Hashable, Sendable {
         }
     }
 
-    /// Whether it does no harm if the process gets the request twice.
+    /// Whether the request does no harm if the process gets it twice.
     var isIdempotent: Bool {
         switch self {
         case .list, .show, .take, .learn: true

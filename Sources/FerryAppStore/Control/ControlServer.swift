@@ -1,11 +1,13 @@
 internal import FerryHTTP1
 internal import FerryServer
 
-/// Lets commands of the same user reach the process that has the store: a socket in the file system beside it.
+/// A server on a socket in the file system, beside the store. Through it, commands of the same user reach the process
+/// that has the store.
 package final class ControlServer: Sendable {
     /// The largest number of open connections. Each command has one.
     private static let connectionLimit = 32
-    /// The longest body is a notification in base64url. A long list may take a client a while to read.
+    /// The limits of a request. The longest body is a notification in base64url. A client may take a while to read a
+    /// long list.
     private static var limits: HTTPServer.Limits {
         var limits = HTTPServer.Limits(body: 4 << 20)
         (limits.opening, limits.request, limits.pause) = (.seconds(5), .seconds(5), .seconds(60))

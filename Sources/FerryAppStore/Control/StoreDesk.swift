@@ -1,10 +1,10 @@
 internal import FerryCore
 internal import FerryHTTP1
 
-/// Answers requests about a store with lines of JSON: for the commands of an operator.
+/// The answers to an operator's commands about a store, as lines of JSON.
 package struct StoreDesk: Sendable {
     private let store: AppStoreStore
-    /// Verifies what is taken. Nil: nothing is taken.
+    /// The verifier of recovered notifications and signed texts; nil to refuse them.
     private let verifier: AppStoreVerifier?
 
     package init(_ store: AppStoreStore, verifier: AppStoreVerifier?) {
@@ -12,7 +12,7 @@ package struct StoreDesk: Sendable {
         self.verifier = verifier
     }
 
-    /// Returns the lines of the answer, without their ends. An error is `{"error":"…"}`.
+    /// Returns the lines of the answer, without line feeds. An error is `{"error":"…"}`.
     package func answer(_ request: ControlRequest) async -> [[UInt8]] {
         do throws(AppStoreStoreError) {
             switch request {
@@ -40,7 +40,7 @@ package struct StoreDesk: Sendable {
         do {
             notification = try await verifier.verifyInvited(signedPayload: text)
         } catch {
-            // Judged again later, when the revocation check can be made.
+            // A notification that cannot be judged now is not refused. The recovery offers it again.
             let result = error.code == .tryAgain ? "failed" : "refused"
             return JSONText.object([
                 ("result", JSONText.quoted(result)), ("code", JSONText.quoted(error.code.rawValue)),
@@ -94,7 +94,7 @@ extension StoredNotification {
     /// One line of a list: everything but the notification's content.
     var summary: [UInt8] { JSONText.object(self.members) }
 
-    /// The whole notification.
+    /// One line with the whole notification.
     var json: [UInt8] { JSONText.object(self.members + [("notification", self.notification.json)]) }
 
     private var members: [(String, [UInt8])] {
@@ -125,7 +125,7 @@ extension StoredNotification.Delivery {
         let failure = self.failure.map { [("failure", JSONText.quoted($0))] } ?? []
         return JSONText.object(
             [
-                // Of a URL only the host: path and query may hold secrets.
+                // Only scheme and host of a URL are shown, because path and query may be secret.
                 ("destination", JSONText.quoted((try? HTTPURL(self.destination).description) ?? self.destination)),
                 ("state", JSONText.quoted(self.state.word)), ("attempts", Array("\(self.attempts)".utf8)),
             ] + failure

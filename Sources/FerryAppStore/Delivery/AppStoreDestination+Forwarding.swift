@@ -10,7 +10,7 @@ public struct AppStoreForwardingError: Error, Hashable, Sendable, CustomStringCo
 }
 
 extension AppStoreDestination {
-    /// How long a forwarded notification waits for its answer.
+    /// The longest time that a forwarded notification waits for its answer.
     private static var answerLimit: Duration { .seconds(30) }
 
     /// Makes a destination from a URL of your own. It gets each notification in plain JSON by POST. Every status from

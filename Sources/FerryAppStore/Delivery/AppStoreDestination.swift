@@ -1,6 +1,6 @@
 /// A destination of the notifications in an ``AppStoreStore``.
 public struct AppStoreDestination: Sendable {
-    /// The name by which the store knows what was delivered. Keep it, and give each destination a different one.
+    /// The name under which the store notes deliveries. Never change it, and give each destination a different name.
     public let name: String
     /// Whether a delivery needs Apple's post as it came.
     let needsPost: Bool

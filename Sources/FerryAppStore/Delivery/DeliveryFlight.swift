@@ -5,13 +5,12 @@ struct DeliveryFlight {
 
     private var numbers: Set<UInt64> = []
     private var customers: Set<String> = []
-    /// The deliveries that ended since the last look at the store began. The store may still return them as due.
+    /// The deliveries that ended since the store was last asked for due deliveries. Its answer may still contain them.
     private var ended: Set<UInt64> = []
 
     var room: Int { Self.limit - self.numbers.count }
 
-    /// Begins a look at the store for due deliveries. Call ``begin(_:)`` only with deliveries that the newest look
-    /// returned.
+    /// Notes that the store is asked for due deliveries. Call ``begin(_:)`` only with deliveries of the newest answer.
     mutating func look() { self.ended = [] }
 
     /// Notes that a delivery begins. Returns false if it must wait.

@@ -8,7 +8,8 @@ internal import FerryPlatform
 final class DeliveryLoop: Sendable {
     /// The time after which the task of a delivery is cancelled.
     private static let deliveryLimit: Duration = .seconds(60)
-    /// The longest sleep of the loop. A due time is one of the wall clock, which may be set while the loop sleeps.
+    /// The longest sleep of the loop. Due times are times of the wall clock, and somebody may set it while the loop
+    /// sleeps.
     private static let longestSleep: Duration = .seconds(60)
     /// The pause after a failure of the store.
     private static let storePause: Duration = .seconds(1)
@@ -84,7 +85,7 @@ final class DeliveryLoop: Sendable {
         }
     }
 
-    /// Runs `body`, and cancels it after `limit`. If `body` still returns without an error, the notification is
+    /// Runs `body`, and cancels it after `limit`. If `body` still returns without an error, the notification counts as
     /// delivered.
     private static func within(_ limit: Duration, _ body: @escaping @Sendable () async throws -> Void) async throws {
         let isLate = Locked(false)
@@ -124,6 +125,6 @@ public enum AppStoreDeliveryEvent: Sendable {
     /// The attempt failed. `again` is the time until the next attempt; nil if the delivery was set aside.
     case failed(uuid: String, destination: String, reason: String, again: Duration?)
     /// The store cannot note the result of deliveries, and tries again each second. Until it succeeds, these deliveries
-    /// keep their places, so no others begin there.
+    /// keep their places, so no other deliveries begin in these places.
     case notNoted(String)
 }

@@ -14,14 +14,14 @@ public struct AppStoreNotification: Hashable, Sendable {
     /// The key by which repeats are recognized: `notificationUUID`. Version 1 has no such identifier. Its key begins
     /// with `v1-`, and is made of members that are equal in all copies.
     public let uuid: String
-    /// What happened. Apple adds types, so code must let unknown ones pass.
+    /// The type of event. Apple adds types, so code must accept unknown ones.
     public let type: AppStoreNotificationType
     /// Details of the type, in Apple's words.
     public let subtype: String?
     /// The version that the notification came in.
     public let version: Version
-    /// When Apple signed this copy. Of two notifications about one customer, the one with the later date has the newer
-    /// state. In version 1, it is the newest date in the notification; nil if it has no date.
+    /// The time at which Apple signed this copy. Of two notifications about one customer, the one with the later date
+    /// has the newer state. In version 1, it is the newest date in the notification; nil if it has no date.
     public let signedDate: Date?
     /// The environment of the purchase. In version 1, `PROD` and `Production` are both ``AppStoreEnvironment/production``.
     public let environment: AppStoreEnvironment

@@ -29,7 +29,8 @@ enum PlainJSON {
         return rest.prefix(1).lowercased() + rest.dropFirst()
     }
 
-    /// Returns `payload`. In its object `content`, the members of `objects` replace the signed texts with these names.
+    /// Returns the text of `payload`. In its object `content`, each value of `objects` replaces the signed text with
+    /// that name.
     static func make(_ payload: JSONObject, in content: String, replacing objects: [String: [UInt8]]) -> [UInt8] {
         guard !objects.isEmpty else { return payload.text }
         return self.make(payload) { name, _ in

@@ -42,7 +42,8 @@ package enum SignedTextKind: Hashable, Sendable {
     /// The members that hold one such text in answers of the App Store Server API.
     private static let members = ["signedTransactionInfo", "signedRenewalInfo", "signedAppTransactionInfo"]
 
-    /// Returns the signed text in `json`, an object with one such member; nil if it has no such member.
+    /// Returns the signed text in `json`, an object with exactly one such member; nil for any other object, or one with
+    /// `signedPayload`.
     package static func text(in json: [UInt8]) -> [UInt8]? {
         guard let object = JSONObject(json), object.has("signedPayload") == false else { return nil }
         let texts = Self.members.compactMap { object.string($0) }

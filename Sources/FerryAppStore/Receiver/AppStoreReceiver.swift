@@ -6,13 +6,13 @@ internal import FerryCore
 ///
 /// | case | status |
 /// |---|---|
-/// | verified and handed over; a copy of such; GET and HEAD | 200 |
-/// | no notification | 400 |
+/// | verified and handed over, now or before; GET and HEAD | 200 |
+/// | not a notification | 400 |
 /// | not signed by Apple; for another app; a wrong shared secret | 403 |
 /// | another method | 405 |
 /// | larger than 256 KiB; with version 1, 2 MiB | 413 |
-/// | of an environment that is not served; not handed over; shutting down | 503 |
-/// | genuine, and in a form that this version does not know | 500 |
+/// | for an environment that is not served; not verifiable now; not handed over; shutting down | 503 |
+/// | genuine, but in a form that this version does not know | 500 |
 ///
 /// No answer has a body. After a status other than 200, Apple repeats the notification in production, but not always
 /// after 400. In the sandbox Apple repeats nothing.
@@ -24,15 +24,15 @@ public final class AppStoreReceiver: Sendable {
         var isShutDown = false
     }
 
-    /// The longest time of an answer, unless it is set. Apple does not document its own limit. After 30 s Apple has
-    /// given up.
+    /// The longest time until the answer, by default. Apple does not document its own limit. After 30 s Apple has given
+    /// up.
     public static let answerLimit: Duration = .seconds(3)
 
     private let verifier: AppStoreVerifier
     private let handOver: AppStoreHandOver
     private let answerLimit: Duration
     private let state: Locked<State>
-    /// Raised when a hand-over has ended.
+    /// The signal that is raised when a hand-over has ended.
     private let ends = Signal()
     private let onEvent: (@Sendable (AppStoreReceiverEvent) -> Void)?
 
@@ -42,7 +42,8 @@ public final class AppStoreReceiver: Sendable {
     /// - Parameters:
     ///   - verifier: decides whether a post is genuine, and for an app that is served.
     ///   - handOver: the event that must happen before the answer is 200.
-    ///   - answerLimit: how long an answer may take. After that the answer is 503, and Apple repeats the notification.
+    ///   - answerLimit: the longest time until the answer. After it the answer is 503, and Apple repeats the
+    ///     notification.
     ///   - onEvent: gets the result of each post, on any thread. It must not block.
     public init(
         _ verifier: AppStoreVerifier,

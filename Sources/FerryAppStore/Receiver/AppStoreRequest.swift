@@ -5,10 +5,11 @@ public struct AppStoreRequest: Sendable {
     /// The body, without any transfer coding.
     public var body: [UInt8]
 
-    /// When the last byte arrived. The time for the answer begins here; if nil, it begins with the call of
+    /// The time at which the last byte arrived. The limit of the answer counts from it; if nil, from the call of
     /// ``AppStoreReceiver/answer(to:)``.
     public var received: ContinuousClock.Instant?
 
+    /// Makes a request.
     public init(method: String = "POST", body: [UInt8], received: ContinuousClock.Instant? = nil) {
         self.method = method
         self.body = body

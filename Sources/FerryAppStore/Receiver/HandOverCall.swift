@@ -39,7 +39,7 @@ final class HandOverCall: Sendable {
         }
     }
 
-    /// Returns the result; nil if there is none within `limit`. The hand-over itself goes on.
+    /// Returns the result; nil if no result comes within `limit`. The hand-over itself goes on.
     func result(within limit: Duration) async -> HandOverResult? {
         await withCheckedContinuation { continuation in
             switch self.add(continuation) {

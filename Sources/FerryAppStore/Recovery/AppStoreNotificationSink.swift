@@ -1,6 +1,6 @@
 /// The receiver of recovered notifications, for example a store or a queue.
 public protocol AppStoreNotificationSink: Sendable {
-    /// Takes a notification. Returns when the notification is safe, or was safe before.
+    /// Takes a notification. Returns `stored` or `duplicate` only when the notification is safe.
     ///
     /// - Parameters:
     ///   - notification: the verified notification.

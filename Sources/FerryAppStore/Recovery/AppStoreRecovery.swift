@@ -14,12 +14,12 @@ public import FerryPlatform
 public struct AppStoreRecovery: Sendable {
     private let client: AppStoreServerClient
     private let sink: any AppStoreNotificationSink
-    /// The path of the file from which a stopped recovery goes on. If nil, the next one begins anew.
+    /// The path of the file from which a stopped recovery goes on. If nil, the next recovery begins again at its start.
     public var checkpoint: String?
     /// Whether to recover only notifications that no server has accepted. Set it to false after a loss of the store,
     /// for example.
     public var onlyFailures = true
-    /// Called after each page with the report so far.
+    /// A function that gets the report so far after each page.
     public var progress: (@Sendable (AppStoreRecoveryReport) -> Void)?
 
     /// The number of attempts to verify a notification or to give it to the sink, before the recovery stops.
@@ -31,7 +31,7 @@ public struct AppStoreRecovery: Sendable {
     ///   - client: the client of Apple's server. Its app and environment are those of the recovery.
     ///   - sink: the receiver of the notifications, for example an ``AppStoreStore``.
     ///   - checkpoint: the path of the file that keeps the place in the history. If nil, a stopped recovery begins
-    ///     anew.
+    ///     again at its start.
     public init(client: AppStoreServerClient, sink: any AppStoreNotificationSink, checkpoint: String? = nil) {
         self.client = client
         self.sink = sink
@@ -44,8 +44,9 @@ public struct AppStoreRecovery: Sendable {
     /// now.
     ///
     /// - Parameters:
-    ///   - from: the start of the period; nil: the checkpoint.
-    ///   - to: the end of the period; nil: now. A recovery that goes on inside a window keeps the end of that window.
+    ///   - from: the start of the period; nil to go on at the checkpoint.
+    ///   - to: the end of the period; nil for now. A recovery that goes on inside a window keeps the end of that
+    ///     window.
     public func run(
         from: Date? = nil,
         to: Date? = nil
@@ -124,7 +125,7 @@ public struct AppStoreRecovery: Sendable {
         )
     }
 
-    /// Verifies a notification again that could not be judged with its page.
+    /// Verifies a notification again if it could not be judged with its page.
     private func verified(
         _ item: AppStoreHistoryItem,
         _ report: AppStoreRecoveryReport

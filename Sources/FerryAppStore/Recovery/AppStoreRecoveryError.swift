@@ -16,7 +16,7 @@ public struct AppStoreRecoveryError: Error, Sendable, CustomStringConvertible {
         case checkpointUnwritable
         /// The sink fails to accept notifications.
         case sinkFailed
-        /// At the moment it cannot be determined whether notifications are genuine.
+        /// It cannot be determined now whether notifications are genuine.
         case notVerifiable
         /// Apple's server failed. The cause is an ``AppStoreServerError``.
         case serverFailed

@@ -22,14 +22,14 @@ public struct AppStoreRecoveryReport: Hashable, Sendable {
     public var fetched = 0
     /// The number of notifications that the sink did not have: the missed ones.
     public var stored = 0
-    /// The number of stored notifications that Apple would still have repeated. Without the recovery, the others were
-    /// lost.
+    /// The number of stored notifications that Apple would still have repeated. Without the recovery, the others would
+    /// be lost.
     public var stillComing = 0
     /// The number of notifications that the sink already had.
     public var duplicates = 0
     /// The refused notifications, by reason.
     public var setAside: [SetAside] = []
-    /// How often the window was begun anew because Apple's page token had expired.
+    /// The number of times that the window was begun again, because Apple refused its page token or its start.
     public var restarts = 0
     /// Whether the window was read to its end.
     public var isComplete = false

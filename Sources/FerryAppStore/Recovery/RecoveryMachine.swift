@@ -34,7 +34,7 @@ struct RecoveryMachine {
         case finished
     }
 
-    /// The number of different reasons that are counted one by one.
+    /// The largest number of reasons in a report. The last of them then stands for all further reasons.
     static let reasonLimit = 20
     /// The largest number of new beginnings in a row, without a page between them.
     static let restartLimit = 2
@@ -54,7 +54,7 @@ struct RecoveryMachine {
         self.state = checkpoint.isComplete ? .finished : .asking
     }
 
-    /// The action that is next.
+    /// The next action.
     var next: Action {
         switch self.state {
         case .asking: .ask(self.query, page: self.checkpoint.paginationToken)
@@ -133,8 +133,8 @@ struct RecoveryMachine {
         return self.next
     }
 
-    /// Returns the start, or the first moment that Apple certainly still has if that is later. In milliseconds since
-    /// 1970.
+    /// Returns the later of two times: `start`, and the first moment of which Apple certainly still has notifications.
+    /// Both are milliseconds since 1970.
     static func reachable(_ start: Int64, _ environment: AppStoreEnvironment, now: Date) -> Int64 {
         let reach = AppStoreHistoryQuery.reach(environment).components.seconds * 1000
         return max(start, now.milliseconds - reach + Self.reachMargin)

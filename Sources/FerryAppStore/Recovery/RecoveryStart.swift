@@ -13,8 +13,8 @@ struct RecoveryStart {
     /// Returns the checkpoint that the recovery begins with: that of an incomplete recovery, or else a new one.
     ///
     /// - Parameters:
-    ///   - from: the start of the period; nil: where the earlier recovery ended, less ``overlap``.
-    ///   - to: the end of the period; nil: now.
+    ///   - from: the start of the period; nil for the end of the earlier recovery, less ``overlap``.
+    ///   - to: the end of the period; nil for now.
     ///   - checkpoint: the checkpoint of an earlier recovery.
     func checkpoint(
         from: Date?,

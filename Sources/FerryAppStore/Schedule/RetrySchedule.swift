@@ -26,7 +26,7 @@ public struct RetrySchedule: Hashable, Sendable {
         self = environment == .production ? (version == 1 ? .version1 : .version2) : .sandbox
     }
 
-    /// The time from the first attempt to each attempt. The first is zero.
+    /// The time from the first attempt to each attempt. The first element is zero.
     public var offsets: [Duration] {
         self.delays.reduce(into: [.zero]) { offsets, delay in offsets.append((offsets.last ?? .zero) + delay) }
     }
@@ -34,23 +34,23 @@ public struct RetrySchedule: Hashable, Sendable {
     /// The time from the first attempt to the last.
     public var span: Duration { self.offsets.last ?? .zero }
 
-    /// Returns the attempts for a notification that was first sent at `first`.
+    /// Returns the times of the attempts for a notification that was first sent at `first`.
     public func attempts(from first: Date) -> [Date] {
         self.offsets.map { first.addingTimeInterval($0.timeInterval) }
     }
 
-    /// Returns the last attempt for a notification that was first sent at `first`.
+    /// Returns the time of the last attempt for a notification that was first sent at `first`.
     public func lastChance(from first: Date) -> Date { first.addingTimeInterval(self.span.timeInterval) }
 
-    /// Returns the attempt that succeeds after an outage of the server; nil if every attempt fails.
+    /// Returns the time of the first attempt outside an outage of the server; nil if all attempts are within it.
     ///
     /// The server is down at the outage's lower bound, and up again at its upper bound.
     public func arrival(from first: Date, outage: Range<Date>) -> Date? {
         self.attempts(from: first).first { !outage.contains($0) }
     }
 
-    /// Returns the range of first attempts whose notifications an outage loses; nil if it loses nothing, because Apple
-    /// tries again after its end.
+    /// Returns the range of first attempts whose notifications an outage loses; nil if it loses no notification,
+    /// because Apple tries again after its end.
     ///
     /// A notification is lost if its first and its last attempt are within the outage.
     public func lost(in outage: Range<Date>) -> Range<Date>? {

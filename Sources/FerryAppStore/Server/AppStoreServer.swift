@@ -8,9 +8,9 @@ public import ServiceLifecycle
 ///
 /// | bound | value |
 /// |---|---|
-/// | connections | ``Configuration/connectionLimit``; a further one takes the place of the one that has waited longest between two requests, or else for a whole request |
+/// | connections | ``Configuration/connectionLimit``; a further one closes the one that is idle longest between two requests, or else the one that has waited longest for a whole request |
 /// | body | 256 KiB; with version 1, 2 MiB |
-/// | all bodies together | 128 MiB; beyond, too, the connection that has waited longest is closed |
+/// | all bodies together | 128 MiB; beyond it, the connection that has waited longest is closed |
 /// | from the head of a request to its end | 10 s |
 /// | to the answer | 3 s: ``AppStoreReceiver/answerLimit`` |
 /// | between two requests | 30 s |
@@ -23,25 +23,27 @@ public final class AppStoreServer: Service {
         public var port = 0
         /// The path of the URL that App Store Connect has. Requests for other paths are answered with 404.
         public var path = "/"
-        /// The certificate and key of the URL's host. Nil: no TLS, because a proxy has it.
+        /// The certificate and key of the URL's host; nil for no TLS, behind a proxy that has it.
         public var identity: TLSIdentity?
         /// The largest number of open connections, at least 1; less if the process may open fewer files.
         public var connectionLimit = 16_384
-        /// The number of connections that the process itself makes. As many descriptors stay free for them.
+        /// The number of connections that the process itself makes. So many descriptors stay free.
         public var outgoingConnections = 0
         /// A socket that listens already, in place of ``host`` and ``port``.
         package var passed: PassedSocket?
-        /// How a start takes the address of a process that ends. If nil, the start fails while another process has it.
+        /// The way in which a start takes over the address of a process that ends. If nil, the start fails while
+        /// another process has it.
         package var succession: Succession?
 
-        /// Gets the status of each post's answer, and the time since its last byte, on any thread. It must not block.
+        /// A function that gets the status of each post's answer and the time since the post's last byte, on any
+        /// thread. It must not block.
         package var onAnswer: (@Sendable (_ status: Int, _ time: Duration) -> Void)?
 
         /// Makes a configuration for this machine only: any free port of 127.0.0.1, the path `/`, no TLS.
         public init() {}
     }
 
-    /// The connections that wait to be accepted.
+    /// The largest number of connections that wait to be accepted.
     private static let queueLimit = 4096
 
     private let receiver: AppStoreReceiver
@@ -51,7 +53,7 @@ public final class AppStoreServer: Service {
     public var port: Int { self.server.port }
     /// The address that is listened on.
     package var host: String { self.server.host }
-    /// The counts of the connections, and how many are open. Holds a lock for a few instructions.
+    /// The counts of the connections, and the number of open ones. The call holds a lock for a few instructions.
     package var connections: (counts: ConnectionCounts, open: Int) {
         (self.server.counts, self.server.openConnections)
     }
@@ -70,7 +72,8 @@ public final class AppStoreServer: Service {
         settings.passed = configuration.passed
         let room = DescriptorLimit.current.connections(.max) - configuration.outgoingConnections
         settings.limits.connections = max(1, min(configuration.connectionLimit, room))
-        // When the queue is full, Linux drops the packets that open a connection, and they come again after a second.
+        // The queue is long. While it is full, Linux drops the packets that open a connection, and the client sends
+        // them again only after a second.
         settings.limits.queue = Self.queueLimit
         settings.tls = try configuration.identity.map { try TLSContext(server: .init(identity: $0)) }
         let (path, onAnswer) = (configuration.path, configuration.onAnswer)
@@ -103,7 +106,6 @@ public final class AppStoreServer: Service {
     /// Waits until the task is cancelled or the service group shuts down, then stops within 5 s.
     public func run() async {
         await cancelWhenGracefulShutdown {
-            // Sleeps until it is cancelled.
             while !Task.isCancelled { try? await Task.sleep(for: .seconds(3600)) }
         }
         await self.stop(within: .seconds(5))
@@ -112,7 +114,7 @@ public final class AppStoreServer: Service {
     /// Stops accepting, answers the requests that have begun, and closes. Connections that come to a passed socket meanwhile
     /// wait for the next process.
     public func stop(within limit: Duration) async {
-        // A cancelled task must stop in order, too.
+        // The work has its own task, because a cancelled task must stop in order, too.
         await Task {
             let end = ContinuousClock.now + limit
             await self.server.quiesce(within: limit)

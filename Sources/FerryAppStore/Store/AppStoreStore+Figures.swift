@@ -2,8 +2,8 @@ internal import FerryCore
 internal import FerrySQLite
 
 extension AppStoreStore {
-    /// What waits in the store. After a failed write, it also tries whether the store can be written again: without posts,
-    /// nothing else would.
+    /// The figures of the store. After a failed write, this call also tries a write. Without posts, nothing else would
+    /// notice that the store can be written again.
     package var figures: AppStoreStoreFigures {
         get async throws(AppStoreStoreError) {
             let hasTrouble = self.writeTrouble.withLock { $0 != nil }

@@ -12,10 +12,10 @@ public import ServiceLifecycle
 ///
 /// The file contains purchases of customers, so only its owner can read it (mode 0600).
 public final class AppStoreStore: Service {
-    /// How long a notification is kept. The history reaches back 180 days, and Apple repeats a notification for 157
-    /// hours.
+    /// The time for which a notification is kept. The history reaches back 180 days, and Apple repeats a notification
+    /// for 157 hours.
     public static let retention: Duration = .seconds((180 * 24 + 157) * 3600)
-    /// The largest number of notifications that wait for the disk. Further ones are answered with 503.
+    /// The largest number of notifications that wait for the disk. Further notifications are answered with 503.
     static let queueLimit = 4096
     /// The largest number of notifications that one transaction stores.
     private static let batchLimit = 256
@@ -63,7 +63,7 @@ public final class AppStoreStore: Service {
     private let queue = Locked(Queue())
     /// The reason why the last write to the store failed; nil if it did not fail.
     let writeTrouble = Locked<String?>(nil)
-    /// Raised when there is something new to deliver, and when deliveries must end.
+    /// The signal that is raised when there is something new to deliver, and when deliveries must end.
     let changes = Signal()
 
     /// Creates a store with this file. The file is opened by ``open()``, or with the first notification.
@@ -100,7 +100,7 @@ public final class AppStoreStore: Service {
 
     /// Opens the file.
     ///
-    /// - Returns: a sentence if something is unusual.
+    /// - Returns: a sentence about something unusual; nil if all is in order.
     /// - Throws: ``AppStoreStoreError``.
     @discardableResult
     public func open() async throws(AppStoreStoreError) -> String? {
@@ -312,7 +312,7 @@ public final class AppStoreStore: Service {
 
     // MARK: Taking
 
-    /// Stores a notification. Returns when it is on disk.
+    /// Stores a notification. Returns `taken` only when it is on disk.
     package func take(
         _ notification: AppStoreNotification,
         post: [UInt8],
@@ -398,13 +398,13 @@ public final class AppStoreStore: Service {
             }
             count += made
             self.changes.raise()
-            // The loop is for `nil` only. The deliveries of one notification may be made meanwhile, and would be found
-            // and repeated.
+            // Only a nil `uuid` needs a next part. The deliveries of one notification may end meanwhile, and the next
+            // part would repeat them.
             guard uuid == nil, made == Self.redeliveryLimit else { return count }
         }
     }
 
-    /// Delivers notifications that no destination will get, to the present destinations. Either the URL that a
+    /// Delivers to the present destinations the notifications that no destination will get. Either the URL that a
     /// notification waits for is no longer configured, or no destination was configured when it came.
     ///
     /// - Returns: the number of notifications that are delivered.

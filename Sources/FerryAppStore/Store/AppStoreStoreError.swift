@@ -2,10 +2,10 @@ internal import FerrySQLite
 
 /// An error that prevents the use of a store.
 public struct AppStoreStoreError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kinds of faults. The owner reacts to each in another way.
+    /// The kinds of faults. The owner reacts to each in a different way.
     @nonexhaustive
     public enum Code: Sendable {
-        /// Another process has the file. That process must be asked.
+        /// Another process has the file. Ask that process, or stop it.
         case locked
         /// The disk or its quota is full.
         case full

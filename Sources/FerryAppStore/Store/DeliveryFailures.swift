@@ -34,7 +34,7 @@ struct DeliveryFailures {
     func note(_ result: StoreFile.Attempt.Result, at place: [SQLiteValue]) throws(SQLiteError) {
         switch result {
         case .delivered: try self.drop.run(place)
-        // The end of the process is not a failure, so the reason of the failure before it stays.
+        // The end of the process is not a failure, so the reason of the last failure stays.
         case .again(_, nil): break
         case .again(_, let reason?), .dead(let reason):
             try self.put.run(place + [.blob(Array(reason.printable.beginning(utf8: Self.longest).utf8))])

@@ -1,9 +1,9 @@
 internal import FerrySQLite
 
 /// A customer's deliveries to a destination go out in the order in which Apple signed the notifications. Only the first
-/// has a time; the others are due ``StoreFile/never`` until it has ended.
+/// has a due time. The others have ``StoreFile/never`` until the first has ended.
 extension StoreFile {
-    /// Adds a delivery behind the customer's earlier ones.
+    /// Adds a delivery after the customer's earlier ones.
     ///
     /// - Parameter customer: empty, if the notification belongs to no customer. Then the delivery is due at once.
     func addDelivery(

@@ -4,13 +4,13 @@ internal import FerrySQLite
 package struct AppStoreStoreFigures: Hashable, Sendable {
     package struct Destination: Hashable, Sendable {
         package var name: String
-        /// Whether this process delivers to it.
+        /// Whether this process delivers to the destination.
         package var isActive: Bool
-        /// At most ``AppStoreStoreFigures/countLimit``.
+        /// Deliveries that wait, at most ``AppStoreStoreFigures/countLimit``.
         package var waiting: Int
         /// Deliveries that were set aside, at most ``AppStoreStoreFigures/countLimit``.
         package var dead: Int
-        /// When the oldest that waits came, in milliseconds since 1970; nil: none waits.
+        /// The arrival of the oldest notification that waits, in milliseconds since 1970; nil if no delivery waits.
         package var oldest: Int64?
     }
 
@@ -18,14 +18,16 @@ package struct AppStoreStoreFigures: Hashable, Sendable {
     package static let countLimit = 100_000
 
     package var destinations: [Destination]
-    /// The notifications in the store. One that was removed before an older one still counts.
+    /// The number of notifications in the store. It counts from the oldest to the newest, and includes removed
+    /// notifications between them.
     package var kept: Int
     /// The reason why the last write to the store failed; nil if it did not fail.
     package var trouble: String?
 }
 
 extension StoreFile {
-    /// Counts what waits, and what was set aside. Cost: one look at up to 200,000 rows of an index for each destination.
+    /// Counts the deliveries that wait, and those that were set aside. Cost: the reading of up to 200,000 rows of an
+    /// index for each destination.
     func figures() throws(SQLiteError) -> (destinations: [AppStoreStoreFigures.Destination], kept: Int) {
         var names: [(number: Int64, name: String, isActive: Bool)] = []
         try self.database.prepare("SELECT number, name, active FROM destinations ORDER BY number").run { row in

@@ -62,7 +62,7 @@ extension StoreFile {
         return isFound
     }
 
-    /// Delivers notifications that no destination will get, to the present destinations.
+    /// Delivers to the present destinations the notifications that no destination will get.
     ///
     /// - Parameter numbers: the range that is searched. A search of the whole store would keep new notifications
     ///   waiting.

@@ -40,7 +40,7 @@ extension StoreFile {
 
     /// Reads the rows of a query.
     ///
-    /// - Parameter json: the column of the content, or an empty one. Thousands of contents would need much memory.
+    /// - Parameter json: the column of the content, or an empty blob. Thousands of contents would need much memory.
     private func read(
         _ condition: String,
         json: String,

@@ -4,12 +4,12 @@ internal import FerrySQLite
 
 /// The file of an ``AppStoreStore``.
 ///
-/// A waiting delivery has a due time. Of one customer's deliveries to a destination, only the earliest has one, and the
-/// others are blocked. When the earliest has ended, the next gets its time.
+/// Each waiting delivery has a due time. Of one customer's deliveries to a destination, only the earliest can be due.
+/// The others are blocked until it has ended.
 ///
 /// The class is not `Sendable`: the store's thread uses it.
 final class StoreFile {
-    /// A destination of each notification.
+    /// A destination that gets each notification.
     struct Destination: Sendable {
         var name: String
         /// Whether the destination needs Apple's posts as they came.
@@ -21,7 +21,7 @@ final class StoreFile {
         var notification: AppStoreNotification
         var post: [UInt8]
         var origin: StoredNotification.Origin
-        /// Milliseconds since 1970.
+        /// The arrival, in milliseconds since 1970.
         var received: Int64
     }
 
@@ -29,7 +29,8 @@ final class StoreFile {
     struct Attempt: Sendable {
         enum Result: Sendable {
             case delivered
-            /// `at`: milliseconds since 1970. Without a reason, the end of the process interrupted the attempt.
+            /// The next attempt is due `at`, in milliseconds since 1970. Without a reason, the end of the process
+            /// interrupted the attempt.
             case again(at: Int64, because: String?)
             case dead(because: String)
         }
@@ -51,10 +52,11 @@ final class StoreFile {
     private let failures: DeliveryFailures
     /// The number of each destination that gets notifications, by its name.
     let destinations: [String: Int64]
-    /// Whether a destination needs Apple's posts as they came. Posts take more room than everything else.
+    /// Whether a destination needs Apple's posts as they came. Otherwise posts are not kept, because they take more
+    /// room than everything else.
     private let keepsPosts: Bool
 
-    /// The latest possible due time, from now in milliseconds. A later one in the file was written while the clock was
+    /// The longest time from now to a due time, in milliseconds. A later due time was written while the clock was
     /// wrong.
     private static let horizon = DeliveryBackOff.longest.components.seconds * 1000 + 60_000
 
@@ -347,7 +349,7 @@ final class StoreFile {
         return (deliveries, next)
     }
 
-    /// Makes deliveries due now whose time is beyond ``horizon``. The clock was set back since that time was written.
+    /// Makes deliveries due now if their due time is beyond ``horizon``. The clock was set back since it was written.
     private func bringNear(_ destination: Int64, _ now: Int64) throws(SQLiteError) {
         let far = [SQLiteValue.integer(now + Self.horizon), .integer(Self.never)]
         var isFar = false

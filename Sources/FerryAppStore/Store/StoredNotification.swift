@@ -40,12 +40,12 @@ public struct StoredNotification: Sendable {
     /// The notification. Its ``AppStoreNotification/json`` is empty in the result of
     /// ``AppStoreStore/list(limit:before:state:)``.
     public let notification: AppStoreNotification
-    /// When the first copy arrived, by this machine's clock. ``AppStoreStore/retention`` begins here.
+    /// The arrival of the first copy, by this machine's clock. ``AppStoreStore/retention`` begins here.
     public let received: Date
     /// The way by which the first copy came. Later copies do not change it.
     public let origin: Origin
     /// The deliveries: one for each destination that the store had when the notification came. A destination that is
-    /// added later does not get the notification.
+    /// added later gets the notification only through ``AppStoreStore/deliverUnsent()``.
     public let deliveries: [Delivery]
 }
 
@@ -53,7 +53,7 @@ public struct StoredNotification: Sendable {
 public struct AppStoreDelivery: Sendable {
     /// The notification, with its content.
     public let notification: AppStoreNotification
-    /// The number of the attempt, from 1. After a crash, an attempt may have the number of the one before.
+    /// The number of the attempt, from 1. After a crash, an attempt may have the number of the attempt before.
     public let attempt: Int
     /// Whether a newer notification about the same customer was delivered to this destination before. Then this
     /// notification describes an older state. Newer means signed later.

@@ -3,8 +3,7 @@ internal import NIOPosix
 
 /// A call at a later time, which can be cancelled. Any thread may use it.
 ///
-/// It serves waits that each notification has. A cancelled `Task.sleep` would keep 130 bytes for ever (Swift 6.3 on
-/// Linux).
+/// Each notification has such waits, and a cancelled `Task.sleep` would keep 130 bytes for ever (Swift 6.3 on Linux).
 struct Alarm: Sendable {
     private let task: Scheduled<Void>
 

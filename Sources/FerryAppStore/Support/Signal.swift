@@ -2,8 +2,8 @@ internal import FerryCore
 
 /// A signal that wakes the tasks that wait for a change. Any thread may use it.
 ///
-/// Read ``count`` before you look at the changing state, and wait beyond that count. A change after the look then ends
-/// the wait at once.
+/// Read ``count`` before you read the changing state, and wait beyond that count. A change after ``count`` was read
+/// then ends the wait at once.
 final class Signal: Sendable {
     private struct Waiter {
         var continuation: CheckedContinuation<Void, Never>

@@ -2,9 +2,10 @@
 public struct AppStoreApp: Hashable, Sendable {
     /// The bundle identifier.
     public var bundleID: String
-    /// Apple's number of the app, which App Store Connect shows as "Apple ID". Nil: it is not compared.
+    /// Apple's number of the app, which App Store Connect shows as "Apple ID"; nil if it is not compared.
     public var appAppleID: Int64?
 
+    /// Makes an app.
     public init(bundleID: String, appAppleID: Int64? = nil) {
         self.bundleID = bundleID
         self.appAppleID = appAppleID

@@ -15,15 +15,16 @@ public final class AppStoreVerifier: Sendable {
         public var trustRoots = AppStoreTrustRoots.apple
         /// The shared secrets that prove notifications of version 1. If empty, version 1 is refused.
         public var sharedSecrets: [String] = []
-        /// Whether the methods `verifyOnline` ask Apple by OCSP if certificates were revoked. An answer is used for 15
-        /// minutes. Certificates must then also be valid at the present time, because responders may not know expired
-        /// ones.
+        /// Whether the methods `verifyOnline` check by OCSP that Apple has not revoked the certificates. An answer is
+        /// used for 15 minutes. Certificates must then also be valid at the present time, because responders may not
+        /// know expired ones.
         public var checksRevocation = false
 
         /// Whether every app is accepted. This is for a person who inspects a single notification.
         package var takesAnyApp = false
 
-        /// Accepts both environments in version 2 only, signed under Apple's root. Revocation is not checked.
+        /// Makes a configuration that accepts both environments, version 2 only, and signatures under Apple's root.
+        /// Revocation is not checked.
         public init(apps: [AppStoreApp]) { self.apps = apps }
     }
 
@@ -62,7 +63,7 @@ public final class AppStoreVerifier: Sendable {
 
     /// Verifies a signed transaction or renewal, as answers of the App Store Server API have them.
     ///
-    /// A transaction names its app, which must be served here. A renewal names none.
+    /// A transaction names its app, which must be served here. A renewal names no app.
     public func verify(signedObject: String) throws(AppStoreVerificationError) -> AppStoreSignedObject {
         let text = Array(signedObject.utf8)
         let verified = try self.notifications.verify(signedObject: text, place: "The signed text")

@@ -128,7 +128,7 @@ struct NotificationVerifier: Sendable {
         }
     }
 
-    /// Verifies a signed text that stands alone.
+    /// Verifies a signed text that is not part of a notification.
     ///
     /// - Parameter isInvited: see ``SignatureVerifier/verify(_:isInvited:)``.
     func verify(
@@ -186,7 +186,7 @@ struct NotificationVerifier: Sendable {
         var signed: [(String, String)] = []
     }
 
-    /// Finds this part, and checks that it names an app and an environment that are served here.
+    /// Finds the part that names the app, and checks that it names an app and an environment that are served here.
     private func content(_ payload: JSONObject) throws(AppStoreVerificationError) -> Content {
         let known = ["data", "summary", "externalPurchaseToken", "appData"]
         // Every kind of notification has an object with a bundleId. So kinds that Apple adds later are found, too.
@@ -273,8 +273,8 @@ struct NotificationVerifier: Sendable {
 }
 
 extension String {
-    /// The name of a member for a sentence. The sender chooses the names in a forged post, and sentences are written to
-    /// logs, so only harmless characters are kept.
+    /// The name of a member, as a sentence may show it. The sender chooses the names in a forged post, and sentences
+    /// are written to logs, so only harmless characters are kept.
     fileprivate var shown: String {
         let isName =
             self.utf8.count <= 40

@@ -1,7 +1,7 @@
 /// The certificate chains that were refused lately, with the reasons. A repeated post with such a chain costs no
 /// further check.
 struct RefusedChains {
-    /// The largest number of remembered chains, some 200 KB. After that all are forgotten.
+    /// The largest number of remembered chains, some 200 KB. At the limit, all are forgotten.
     static let limit = 1024
 
     /// The reasons, by the hashes of the leaf and the intermediate.

@@ -2,10 +2,10 @@ internal import FerryOpenSSL
 
 /// The recent answers of OCSP responders, without a clock. Times are seconds since 1970.
 struct RevocationCache {
-    /// How long an answer is used. Apple's own library has the same time.
+    /// The time for which an answer is used, in seconds. Apple's own library uses the same time.
     static let lifetime = 15 * 60
-    /// How long a responder without a usable answer is not asked again. Without this pause, each notification would
-    /// wait for it.
+    /// The pause before a responder without a usable answer is asked again, in seconds. Without it, each notification
+    /// would wait for the responder.
     static let pause = 10
     /// The largest number of kept answers. Apple uses few certificates.
     static let limit = 128
@@ -19,7 +19,8 @@ struct RevocationCache {
     private var entries: [OCSPQuestion: Entry] = [:]
 
     func verdict(_ question: OCSPQuestion, at now: Int) -> OCSPVerdict? {
-        // If an answer seems to come from the future, the clock was set back after it was kept. It is not used.
+        // If an answer seems to come from the future, the clock was set back after it was kept. Such an answer is not
+        // used.
         self.entries[question].flatMap { $0.since <= now && now < $0.end ? $0.verdict : nil }
     }
 

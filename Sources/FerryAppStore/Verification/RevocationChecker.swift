@@ -8,7 +8,7 @@ internal import NIOHTTP1
 final class RevocationChecker: Sendable {
     private struct State {
         var cache = RevocationCache()
-        /// The questions that are being asked. Notifications that come together share one.
+        /// The questions that are being asked. Notifications that come together share a question.
         var running: [OCSPQuestion: Task<OCSPVerdict, Never>] = [:]
     }
 

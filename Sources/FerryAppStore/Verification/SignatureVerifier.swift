@@ -88,8 +88,8 @@ final class SignatureVerifier: Sendable {
     /// The years 1970 to 9999, because OpenSSL reads no others.
     static let dates: ClosedRange<Int64> = 0...253_402_300_799_999
 
-    /// Verifies a text that was parsed. Cost: 60 µs. Certificates that are not remembered cost 80 µs more, and 2 ms if
-    /// their key signed the text.
+    /// Verifies a text that was parsed. Cost: 60 µs. Certificates that are not remembered cost 80 µs more, and 2 ms
+    /// more if their key signed the text.
     ///
     /// - Parameter isInvited: whether the text comes from the owner or from Apple's own server. A flood of other texts
     ///   does not delay it.
@@ -136,8 +136,8 @@ final class SignatureVerifier: Sendable {
             return chain
         } catch {
             let code = Self.code(error)
-            // A malformed certificate costs nothing. If it counted, it could keep the App Store's next certificates
-            // out.
+            // A malformed certificate costs little. If it counted, a flood of them could keep new certificates of the
+            // App Store out.
             if code != .malformed, !isInvited { self.failures.withLock { $0.add(at: self.now()) } }
             if Self.isForGood(error) { self.refused.withLock { $0.add(digest, Self.words(error)) } }
             throw AppStoreVerificationError(code, "\(text.place): \(Self.words(error)).")
