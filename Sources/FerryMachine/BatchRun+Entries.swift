@@ -17,7 +17,8 @@ extension BatchRun {
         return slice
     }
 
-    /// Calls `body` in order with each longest part of the run whose entries give the same value, and with that value.
+    /// Calls `body` with each part of the run whose entries have an equal value, and with that value. Parts are as long
+    /// as possible, and come in order.
     package func forEachPart<Value: Equatable>(
         alike value: (BatchEntry) -> Value,
         _ body: (BatchRun, Value) -> Void
@@ -31,7 +32,7 @@ extension BatchRun {
         }
     }
 
-    /// Copies the notifications to `count` new runs. Each keeps their order.
+    /// Copies the notifications to `count` new runs. Each run keeps the order of its notifications.
     ///
     /// - Parameter part: returns the number of an entry's run, 0 to `count` - 1.
     /// - Returns: the runs by their number; nil for a run without notifications.
@@ -60,7 +61,7 @@ extension BatchRun {
         for index in 0..<self.count where !self.entries[index].marks.isSettled { body(self.entries[index]) }
     }
 
-    /// When the run was submitted. The order of submission is the order of these times.
+    /// The time of submission. Runs were submitted in the order of these times.
     package var submitted: NIODeadline { .uptimeNanoseconds(self.order) }
 
     /// The number of the first notification; 0 for an empty run.
@@ -68,7 +69,8 @@ extension BatchRun {
 
     /// Returns whether the run was submitted before `other`.
     package func precedes(_ other: BatchRun) -> Bool {
-        // The number distinguishes copies of one run. The start distinguishes the parts of a run without numbers.
+        // The number orders the parts of a run, also after they were copied. The start orders the parts of a run
+        // without numbers.
         (self.order, self.number, self.start) < (other.order, other.number, other.start)
     }
 
@@ -80,8 +82,8 @@ extension BatchRun {
         }
     }
 
-    /// Notes that each entry is sent again because of an error that named no notification, after its outcome or after
-    /// the probe at the end of a run.
+    /// Counts for each entry that it is sent again because of an error that named no notification. Call it if the
+    /// entries had an outcome, or if the error came after the probe at the end of a run.
     package func suspect() {
         for index in 0..<self.count {
             self.entries[index].marks.suspicions += 1

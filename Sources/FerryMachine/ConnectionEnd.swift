@@ -11,7 +11,7 @@ package enum ConnectionEnd: Sendable {
     /// The peer refused the credentials before any other answer.
     case credentialsRejected(ProviderError)
 
-    /// The reason, if there is one.
+    /// The error; nil for ``endOfStream``.
     package var error: ProviderError? {
         switch self {
         case .endOfStream: nil

@@ -5,7 +5,7 @@ package import NIOCore
 package struct ConnectionFailures: Sendable {
     private enum Series {
         case none
-        /// The number of failures, and when the first of them failed or was started.
+        /// The number of failures, and the time at which they began.
         case inARow(Int, since: NIODeadline)
     }
 
@@ -42,7 +42,7 @@ package struct ConnectionFailures: Sendable {
 
     /// Notes a connection that failed or was of no use.
     ///
-    /// - Parameter start: when the failures began, if this is the first in a row.
+    /// - Parameter start: the time at which the failures began, if this is the first in a row.
     package mutating func failed(
         since start: NIODeadline,
         now: NIODeadline,

@@ -10,7 +10,7 @@ package struct DialLimiter: Sendable {
 
     package init() {}
 
-    /// Takes a permission and returns nil. If there is none now, returns the time of the next.
+    /// Takes a permission and returns nil. If no permission is free now, returns the time of the next.
     package mutating func take(now: NIODeadline) -> NIODeadline? {
         if self.dials.count >= Self.perSecond, let oldest = self.dials.first {
             let later = oldest + .seconds(1)

@@ -10,7 +10,7 @@ package struct GivenOutcomes {
 
     package var isEmpty: Bool { self.records.isEmpty && self.awaited.isEmpty }
 
-    /// Exchanges the outcomes with those of `log`, which continues with this memory.
+    /// Exchanges the outcomes with those of `log`. The log goes on with the memory of these arrays.
     package mutating func exchange(with log: inout OutcomeLog) {
         swap(&self.records, &log.records)
         swap(&self.awaited, &log.awaited)

@@ -1,4 +1,4 @@
-/// One event loop's part of the bounds of a provider. All parts are equal.
+/// One event loop's part of the bounds of a provider.
 package struct LoopPart: Sendable {
     /// The number of the part: 0 to `count` - 1.
     package var index: Int

@@ -66,8 +66,8 @@ package final class MachineLoop: @unchecked Sendable {
 
     // MARK: The timer
 
-    /// Whether no timer fires by `deadline`. A timer that fires too early does no harm and stays, because a new one for
-    /// each notification would cost more.
+    /// Whether a timer must be set, because no timer fires by `deadline`. A timer that fires too early does no harm and
+    /// stays, because a new one for each notification would cost more.
     package func needsTimer(by deadline: NIODeadline) -> Bool {
         guard !self.isOver, !self.hasLoopEnded else { return false }
         guard let timer else { return true }
@@ -93,8 +93,8 @@ package final class MachineLoop: @unchecked Sendable {
 
     /// Watches for the end of the event loop while the driver is not over.
     ///
-    /// - Parameter ended: called once, on the loop's thread. If the loop had ended before, on the caller's thread, before
-    ///   this method returns.
+    /// - Parameter ended: called once, on the loop's thread. If the loop has ended already, it is called on the
+    ///   caller's thread before this method returns.
     package func watchEnd(_ ended: @escaping @Sendable () -> Void) {
         let watch = LoopWatch { [weak self] in
             guard let self, !self.isOver else { return }
@@ -112,8 +112,8 @@ package final class MachineLoop: @unchecked Sendable {
     }
 }
 
-/// Reports the end of an event loop from its `deinit`. Only the loop holds a reference, and drops it when the loop
-/// ends. A loop that has ended before drops it at once, inside the call that schedules the watch.
+/// A callback whose `deinit` reports the end of an event loop. Only the loop holds a reference, and drops it when it
+/// ends. A loop that has ended already drops the reference at once, inside the call that schedules the callback.
 private final class LoopWatch: NIOScheduledCallbackHandler, Sendable {
     private let ended: @Sendable () -> Void
 

@@ -10,7 +10,7 @@ package struct Moment: Sendable {
     /// it.
     package var boot: NIODeadline
 
-    /// - Parameter boot: nil if the machine has not slept.
+    /// - Parameter boot: see ``boot``; nil if the machine has not slept.
     package init(monotonic: NIODeadline, epochSeconds: UInt32, boot: NIODeadline? = nil) {
         self.monotonic = monotonic
         self.epochSeconds = epochSeconds

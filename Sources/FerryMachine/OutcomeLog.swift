@@ -5,7 +5,7 @@ package import NIOCore
 package struct OutcomeLog {
     /// The given outcomes that were not taken yet, in order.
     package var records: [OutcomeRecord] = []
-    /// The same for awaited entries.
+    /// The given outcomes of awaited entries that were not taken yet, in order.
     package var awaited: [OutcomeRecord] = []
     package private(set) var counts = OutcomeCounts()
     /// The number of awaited entries that are undelivered or uncertain. Their callers got these outcomes.
@@ -16,11 +16,11 @@ package struct OutcomeLog {
     package private(set) var contradicted = 0
     /// The number of copies beyond the first that were written.
     package private(set) var resent = 0
-    /// The acceptances that a shutdown could not prove; nil if there are none.
+    /// The acceptances that a shutdown could not prove; nil if it proved all.
     package private(set) var unproved: Unproved?
     /// The number of bytes that peers sent after the last message of their connection.
     package private(set) var strayBytes = 0
-    /// The trouble since the peer last accepted or rejected a notification; nil if there was none.
+    /// The trouble since the peer last accepted or rejected a notification; nil if there was no trouble.
     package private(set) var trouble: ProviderError?
     /// The causes of the outcomes since the owner last took them; nil without an observer.
     private var causes: OutcomeCauses?
@@ -32,8 +32,8 @@ package struct OutcomeLog {
     package var hasRequeued = false
     /// The times that notifications took; nil if they are not measured.
     package var times: DeliveryTimes?
-    /// Whether notifications go to ``returned`` instead of getting their outcome, if a lack of connections or
-    /// credentials is the reason why they were certainly not delivered.
+    /// Whether notifications that connections or credentials kept from delivery go to ``returned``, and get no outcome.
+    /// Only notifications that were certainly not delivered go there.
     package var givesBack = false
     /// The returned notifications that were not taken yet, in the order of their submission.
     package var returned: [ReturnedRun] = []
@@ -53,7 +53,7 @@ package struct OutcomeLog {
     ///   - apnsID: the notifications' name at APNs, if the protocol has names.
     ///   - errorCode: the code with which a request was reset.
     ///   - apnsUniqueID: the notifications' name in Apple's delivery log.
-    ///   - writtenAt: when the last copy was written; nil if none was written or the time is unknown.
+    ///   - writtenAt: the time at which the last copy was written; nil if no copy was written or the time is unknown.
     ///   - isFinal: whether the notifications are not given back, because they are too late or have lost their bytes.
     package mutating func give(
         _ outcome: Outcome,
@@ -86,7 +86,8 @@ package struct OutcomeLog {
         self.uncount(run)
     }
 
-    /// Gives the outcome of `record` to every notification of `run` that has none yet. The tag of `record` is ignored.
+    /// Gives the outcome of `record` to every notification of `run` that has no outcome yet. The tag of `record` is
+    /// ignored.
     ///
     /// - Parameter wasReturned: whether the notifications were given back. ``tally`` does not count such notifications.
     package mutating func give(_ record: OutcomeRecord, to run: BatchRun, wasReturned: Bool = false) {
@@ -153,7 +154,7 @@ package struct OutcomeLog {
             let place = Int(kind.rawValue)
             guard var sample = self.submissions?[place], sample.count > 0 else { continue }
             self.submissions?[place] = EvenSample()
-            // The places of submissions at the same time are some nanoseconds apart, and so may lie after `now`.
+            // Submissions at the same time get times some nanoseconds apart, so such a time may be later than `now`.
             sample.change { max(now.nanoseconds - $0, 0) }
             times[ProviderActivity.TimedOutcome(over: side, kind)] = DurationSample(nanoseconds: sample)
         }
@@ -247,7 +248,7 @@ extension OutcomeLog {
         package var causes: OutcomeCauses
         package var contradicted: Int
         package var times: DeliveryTimes?
-        /// The number of notifications so far that the peer accepted, or rejected for their own sake.
+        /// The number of notifications so far that the peer accepted, or rejected for a fault of the notification.
         package var answered: Int
         /// The present trouble.
         package var trouble: ProviderError?
@@ -305,13 +306,13 @@ extension OutcomeLog {
         return groups.filter { tally.isEmpty($0) }
     }
 
-    /// Removes notifications that left from ``tally``.
+    /// Removes the notifications of a run from ``tally``, because the run leaves the side.
     package mutating func uncount(_ run: BatchRun) {
         guard self.tally != nil else { return }
         for index in 0..<run.count { self.tally?.remove(run.entries[index]) }
     }
 
-    /// Adds notifications that came to ``tally``.
+    /// Adds the notifications of a run to ``tally``, because the run came to the side.
     package mutating func count(_ run: BatchRun) {
         guard self.tally != nil else { return }
         for index in 0..<run.count { self.tally?.add(run.entries[index]) }
@@ -320,7 +321,8 @@ extension OutcomeLog {
     /// Returns the groups that have become empty since the last call.
     package mutating func takeEmptiedGroups() -> [Int] { self.tally?.takeEmptied() ?? [] }
 
-    /// Whether notifications were given back. It is mutating, because a read through a protocol would copy the log.
+    /// Whether notifications were given back. The method is mutating, because a read of a property through a protocol
+    /// would copy the log.
     package mutating func hasReturned() -> Bool { !self.returned.isEmpty }
 
     /// Removes and returns the notifications that were given back.
@@ -340,7 +342,8 @@ extension NIODeadline {
 }
 
 extension Outcome {
-    /// Whether the notification was certainly not delivered, because of the path to the peer and not because of itself.
+    /// Whether the notification was certainly not delivered, and the path to the peer is the cause, not the
+    /// notification.
     fileprivate var permitsAnotherWay: Bool {
         switch self {
         case .undelivered(.noConnection), .undelivered(.credentials): true
@@ -349,7 +352,7 @@ extension Outcome {
         }
     }
 
-    /// Whether the peer accepted the notification, or rejected it for its own sake.
+    /// Whether the peer accepted the notification, or rejected it for a fault of the notification.
     fileprivate var isAnswer: Bool {
         switch self {
         case .accepted: true

@@ -135,7 +135,7 @@ extension ProviderMachine where Self: ~Copyable {
     package mutating func sampled(_ id: ConnectionID, _ sample: TransportSample, now: Moment) {}
 }
 
-/// An event and its protocol; nil if the provider has only one protocol, or if the event concerns both.
+/// An event and its protocol. The protocol is nil if the provider has only one, or if the event concerns both.
 package struct SidedEvent {
     package var event: ProviderEvent
     package var side: ProviderSide?

@@ -14,7 +14,7 @@ package struct RetryLimit: Sendable {
 
     /// - Parameters:
     ///   - failures: the number of failures in a row, the present one included.
-    ///   - start: the time at which the first of them began.
+    ///   - start: the time at which the first failure began.
     package func isReached(_ failures: Int, since start: NIODeadline, now: NIODeadline) -> Bool {
         let isCountReached = self.count.map { failures > $0 } ?? false
         let isTimeReached = self.time.map { now >= start + $0 } ?? false

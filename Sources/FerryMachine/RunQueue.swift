@@ -40,7 +40,7 @@ package struct RunQueue {
         self.runs.insert(run, at: self.place(of: run))
     }
 
-    /// Moves the first run to its place. Copies may interleave, so the rest of one may be younger than the next.
+    /// Moves the first run to its place. Copies may interleave, so the rest of a run may be younger than the next run.
     private mutating func replaceFirst() {
         guard self.runs.count > 1, !self.runs[0].precedes(self.runs[1]) else { return }
         self.put(self.runs.removeFirst())

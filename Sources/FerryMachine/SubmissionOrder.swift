@@ -3,8 +3,8 @@ internal import NIOCore
 
 /// The order in which one machine took its notifications.
 ///
-/// The place of a run and the number in the run identify a notification. It keeps both when its run is cut, copied or
-/// given to another machine.
+/// The place of a run and the number in the run identify a notification. A notification keeps both when its run is cut,
+/// copied or given to another machine.
 package struct SubmissionOrder {
     /// The largest number of notifications that ``BatchEntry/number`` can tell apart.
     private static let numbers = Int(UInt16.max) + 1
@@ -21,7 +21,7 @@ package struct SubmissionOrder {
 
     /// Cuts off the first notifications of a run, and gives them a place and numbers.
     ///
-    /// - Returns: nil when the run is empty.
+    /// - Returns: the first part of the run; nil if the run is empty.
     package mutating func placeFirst(of run: inout BatchRun, now: Moment) -> BatchRun? {
         guard run.count > 0 else { return nil }
         var part = run.takeFirst(Self.numbers)

@@ -29,7 +29,7 @@ package struct DeliveryTimes {
         }
     }
 
-    /// Returns the times that were added since the last call; nil if there are none.
+    /// Returns the times that were added since the last call; nil if no times were added.
     package mutating func takeNew() -> DeliveryTimes? {
         guard !self.isEmpty else { return nil }
         var empty = DeliveryTimes()

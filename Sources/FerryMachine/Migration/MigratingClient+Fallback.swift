@@ -72,7 +72,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     // MARK: Going over
 
     /// Takes the notifications that the sides give back. Each goes over to the other side, or gets the outcome that it
-    /// came with. Returns whether there were any.
+    /// came with. Returns whether the sides gave any back.
     mutating func takeReturned(now: Moment) -> Bool {
         let binary = self.binary.outcomes.takeReturned()
         let http2 = self.http2.outcomes.takeReturned()
@@ -111,7 +111,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         var run = run
         if case .rejected = record.outcome { run.isCopy = true }
         self.noteGoingOver(run, from: side)
-        // The run goes before the notifications that wait in front, because it was submitted earlier.
+        // The run goes before the notifications that wait in the front, because it was submitted earlier.
         self.submit(run, to: side.other, now: now)
         for index in 0..<run.count where self.front.isMoving(run.entries[index]) {
             switch side.other {

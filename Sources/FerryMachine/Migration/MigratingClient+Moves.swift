@@ -4,8 +4,8 @@ internal import NIOCore
 /// Moves of device groups from one side to the other.
 ///
 /// A group moves when the rule changes, and when a side goes down or works again. Its unwritten notifications are taken
-/// back. They wait in front, together with new ones, until neither side has an unsettled notification of the group. So
-/// the notifications of a device keep their order.
+/// back. They wait in ``MigrationFront``, together with new ones, until neither side has an unsettled notification of
+/// the group. So the notifications of a device keep their order.
 extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     /// Takes a new rule, and moves the groups whose side it changes.
     package mutating func change(_ rule: MigrationRule, now: Moment) {
@@ -25,10 +25,11 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.countUnsettled(now: now)
     }
 
-    /// Counts the unsettled notifications of the moving groups. A group without any goes on at once.
+    /// Counts the unsettled notifications of the moving groups. A group without unsettled notifications is released at
+    /// once.
     private mutating func countUnsettled(now: Moment) {
         // On a side that is down, a notification may wait long for its next copy. A move does not wait for such a copy,
-        // so only written ones are counted there.
+        // so only written notifications are counted there.
         let moving = self.front.moving
         var binary = GroupTally()
         var http2 = GroupTally()

@@ -3,7 +3,8 @@ package import NIOCore
 
 /// The choice of a side for each notification.
 extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
-    /// Sends each notification of a run to its side. If the group of a notification moves, it waits in front.
+    /// Sends each notification of a run to its side. If the group of a notification moves, the notification waits in
+    /// ``MigrationFront``.
     mutating func route(_ run: BatchRun, now: Moment) {
         if self.front.moving.isEmpty, let side = self.router.uniformSide, self.takesAll(run, side) {
             return self.submit(run, to: side, now: now)
@@ -11,8 +12,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.routeEach(run, now: now)
     }
 
-    /// Does the same as ``route(_:now:)``, but checks each notification. A recalled notification that gets another side
-    /// than its own has gone over.
+    /// Routes like ``route(_:now:)``, but checks each notification. A recalled notification that gets the other side
+    /// counts as gone over.
     mutating func routeEach(_ run: BatchRun, now: Moment) {
         self.destinations.removeAll(keepingCapacity: true)
         for index in 0..<run.count { self.destinations.append(self.destination(of: run, at: index)) }
@@ -134,7 +135,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         return next == .distantFuture ? nil : next
     }
 
-    /// Settles the notifications in front whose deadline has passed.
+    /// Settles the notifications in ``MigrationFront`` whose deadline has passed.
     mutating func giveUpLate(now: Moment) {
         guard let deadline, let oldest = self.front.oldest, oldest + deadline <= now.monotonic else { return }
         for run in self.front.removeSubmitted(by: now.monotonic - deadline) {
@@ -142,7 +143,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         }
     }
 
-    /// Gives notifications in front their outcome. It counts for the side that the rule gives them.
+    /// Gives notifications in ``MigrationFront`` their outcome. The outcome counts for the side that the rule gives
+    /// them.
     mutating func settle(_ run: BatchRun, as clean: Outcome, tainted: Outcome) {
         for index in 0..<run.count {
             let one = run.slice(index..<index + 1)

@@ -12,7 +12,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
             self.takeSideEvents(now: now)
             self.absorb()
             self.lookAtSides(now: now)
-            // The returned notifications are routed before those in front, because they were submitted earlier.
+            // The returned notifications are routed before those in the front, because they were submitted earlier.
             isNews = self.takeReturned(now: now)
             self.releaseSettled(now: now)
             if self.settleDown(now: now) { isNews = true }

@@ -14,8 +14,8 @@ package import NIOCore
 ///                                   └────────────────────────────────────┘
 /// ```
 ///
-/// A notification is in the front or on exactly one side, and gets its outcome there. No table of notifications exists,
-/// because their entries keep the caller's tags.
+/// A notification is in the front or on exactly one side, and gets its outcome there. No table of notifications is
+/// needed, because their entries keep the caller's tags.
 ///
 /// `Docs/begin/migration.md` describes the behaviour.
 package struct MigratingClient<
@@ -54,13 +54,14 @@ package struct MigratingClient<
     var trouble = BothSides<ProviderError?>(nil)
     /// The number of open connections.
     var open = BothSides(0)
-    /// The number of notifications that left each side since the last event about this.
+    /// The number of notifications that went over from each side since the last event about them.
     var goneOver = BothSides(0)
     package var report: MigrationReport
     var stage = Stage.running
     /// Whether a group moves, so that ``MigrationEvent/moved`` must still be reported.
     package internal(set) var isMoving = false
-    /// When the present move counts as slow and is reported; nil after the report, and while nothing moves.
+    /// The time at which the present move counts as slow and is reported; nil after the report, and while nothing
+    /// moves.
     var noticeAt: NIODeadline?
     /// Whether something was submitted, or sent again after its outcome, since the last `completed` event.
     var isIncomplete = false
@@ -90,7 +91,8 @@ package struct MigratingClient<
 
     // MARK: Connections
 
-    // A side's connections have odd or even numbers for the owner, so no table has to map them.
+    // The owner knows connections of the binary protocol by odd numbers, and those of HTTP/2 by even numbers. So no
+    // table has to map them.
 
     /// Returns the side of a connection.
     package static func side(of id: ConnectionID) -> ProviderSide { id.rawValue.isMultiple(of: 2) ? .http2 : .binary }
@@ -239,7 +241,7 @@ package struct MigratingClient<
         self.goOn(now: now)
     }
 
-    /// Gives a notification without an expiration one of its own, so that both sides have the same.
+    /// Gives each notification without an expiration the default one, so that both sides send the same.
     private func setExpiration(of run: BatchRun, now: Moment) {
         let seconds = UInt32(clamping: self.options.defaultExpiration.components.seconds)
         let (sum, isTooLate) = now.epochSeconds.addingReportingOverflow(seconds)

@@ -19,7 +19,7 @@ struct MigrationFront {
     /// The waiting notifications by group. A queue refers to parts of batches, and their bytes are not copied.
     private var queues: [Int: RunQueue] = [:]
     private(set) var count = 0
-    /// A time at or before the submission of the oldest waiting notification; nil if none waits.
+    /// A time at or before the submission of the oldest waiting notification; nil if no notification waits.
     private(set) var oldest: NIODeadline?
 
     var isEmpty: Bool { self.count == 0 }

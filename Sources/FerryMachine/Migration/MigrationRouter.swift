@@ -26,7 +26,7 @@ package struct MigrationRouter {
         }
     }
 
-    /// The side that all notifications have; nil if it may differ.
+    /// The side that all notifications get; nil if their sides may differ.
     package var uniformSide: ProviderSide? {
         guard self.devices.isEmpty, self.rule.topics.isEmpty, self.trials.isEmpty else { return nil }
         switch self.threshold {
@@ -58,7 +58,7 @@ package struct MigrationRouter {
         return self.standIn(for: home)
     }
 
-    /// Returns the given side. If it is down and the other works, returns the other.
+    /// Returns `side`. If it is down and the other side works, returns the other side.
     private func standIn(for side: ProviderSide) -> ProviderSide {
         self.down.contains(side) && !self.down.contains(side.other) ? side.other : side
     }

@@ -15,8 +15,8 @@ package struct SideHealth {
     /// A side that has work, but no usable connection.
     package struct Failing {
         var since: NIODeadline
-        /// When a usable connection appeared again. A connection that closes again before `downAfter` does not end the
-        /// failure.
+        /// The time at which a usable connection appeared again. A connection that closes again before `downAfter` does
+        /// not end the failure.
         var usableSince: NIODeadline?
     }
 
@@ -28,7 +28,7 @@ package struct SideHealth {
         case trying(group: Int, until: NIODeadline, Failing?)
     }
 
-    /// The result of a look at the side.
+    /// The change that ``look(_:now:)`` found.
     package enum Change {
         case down
         /// The trial has failed.
@@ -36,7 +36,7 @@ package struct SideHealth {
         case up
     }
 
-    /// The facts about a side at a look.
+    /// The facts about a side that ``look(_:now:)`` judges.
     package struct Signs {
         package var isUsable: Bool
         package var hasWork: Bool
@@ -47,7 +47,7 @@ package struct SideHealth {
     private let downAfter: TimeAmount
     private let trialInterval: TimeAmount
     private var state = State.working
-    /// The number of answers at the last look.
+    /// The number of answers at the last call of ``look(_:now:)``.
     private var answered = 0
 
     package init(_ fallback: MigrationOptions.Fallback) {
@@ -62,7 +62,7 @@ package struct SideHealth {
         }
     }
 
-    /// The group that tries the side; nil if none does.
+    /// The group that tries the side; nil without a trial.
     package var trialGroup: Int? {
         if case .trying(let group, _, _) = self.state { group } else { nil }
     }
@@ -104,8 +104,8 @@ package struct SideHealth {
             self.state = .failing(failing)
             return self.isOver(failing, now) ? self.failed(now: now) : nil
         case .down:
-            // The side may still have copies of notifications that could have arrived. The peer answered one of them, so
-            // the side works.
+            // A side that is down may still send copies of notifications that may have arrived. An answer to one of
+            // them shows that the side works.
             guard hasAnswered else { return nil }
             self.state = .working
             return .up
@@ -119,7 +119,7 @@ package struct SideHealth {
             if let failing, self.isOver(failing, now) { return self.failed(now: now) }
             guard until <= now else { return nil }
             if signs.hasWork { return self.failed(now: now) }
-            // The group sent nothing more, so the trial shows nothing. The next device that sends starts another.
+            // The group sent nothing more, so the trial shows nothing. The next device that sends starts another trial.
             self.state = .down(trialAt: now)
             return .stillDown
         }
@@ -140,7 +140,7 @@ package struct SideHealth {
         failing.usableSince == nil && failing.since + self.downAfter <= now
     }
 
-    /// When the next look is due; nil if only an event can change the state.
+    /// The time of the next ``look(_:now:)``; nil if only an event can change the state.
     package var deadline: NIODeadline? {
         switch self.state {
         case .working, .down: nil
