@@ -13,7 +13,7 @@ extension MetricsText {
 
     /// Adds the ends of certificates.
     ///
-    /// - Parameter server: the word in the names of its metrics: `gateway`.
+    /// - Parameter server: the word for the server in the names of the metrics: `gateway`.
     package mutating func add(_ certificates: [CertificateEnd], of server: String) {
         self.add(
             .gauge,

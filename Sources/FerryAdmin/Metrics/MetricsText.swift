@@ -85,13 +85,13 @@ package struct MetricsText {
         self.text += " \(value)\n"
     }
 
-    /// A whole number has no fraction, so that a counter reads as one.
+    /// Returns a number as text. A whole number has no fraction, so that a counter looks like a count.
     private static func number(_ value: Double) -> String {
         if let whole = Int(exactly: value) { return "\(whole)" }
         return value.isNaN ? "NaN" : value.isInfinite ? (value < 0 ? "-Inf" : "+Inf") : "\(value)"
     }
 
-    /// A backslash, a line feed and, in a label, a quotation mark have escapes. Without them the name of a client could
+    /// Escapes each backslash and line feed, and each quotation mark in a label. Otherwise the name of a client could
     /// forge a line.
     private static func escaped(_ text: String, quotes: Bool) -> String {
         var escaped = ""

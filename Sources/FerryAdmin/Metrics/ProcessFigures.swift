@@ -2,21 +2,21 @@ internal import FerryPlatform
 
 /// The system's figures for this process, under the names that Prometheus' own clients use.
 ///
-/// Linux only, from `/proc` (proc(5)); elsewhere nothing is known.
+/// They exist on Linux only, and come from `/proc` (proc(5)).
 package struct ProcessFigures: Hashable, Sendable {
-    /// User and system time together.
+    /// The user and system time together, in seconds.
     package var cpuSeconds = 0.0
     package var residentBytes = 0
     package var virtualBytes = 0
     package var openDescriptors = 0
     package var descriptorLimit = 0
-    /// UNIX seconds.
+    /// The start of the process, in UNIX seconds.
     package var startedAt = 0.0
 
-    /// Reads the figures of this moment; nil if the system does not tell them.
+    /// Reads the figures of this moment; nil if the system does not report them.
     package static var current: ProcessFigures? {
         guard let stat = self.contents("/proc/self/stat", longest: 4096),
-            // The name of the program stands in parentheses, and may have spaces.
+            // The name of the program is in parentheses, and may have spaces.
             let end = stat.lastIndex(of: ")")
         else { return nil }
         let fields = stat[end...].split(separator: " ").dropFirst().map(String.init)
@@ -35,8 +35,7 @@ package struct ProcessFigures: Hashable, Sendable {
         return figures
     }
 
-    /// When the machine started, in UNIX seconds. It is read once, because the file has a number for each interrupt of
-    /// a large machine.
+    /// The start of the machine, in UNIX seconds. It is read once, because `/proc/stat` is long on a large machine.
     private static let bootedAt: Double = {
         let lines = Self.contents("/proc/stat", longest: 1 << 20)?.split(separator: "\n") ?? []
         return lines.first { $0.hasPrefix("btime ") }.flatMap { Double($0.dropFirst(6)) } ?? 0
@@ -46,7 +45,7 @@ package struct ProcessFigures: Hashable, Sendable {
         guard let file = fopen(path, "re") else { return nil }
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: longest)
-        // A statement of its own: as an argument of 'prefix', the call would fill a copy of the array.
+        // This is a statement of its own. As an argument of `prefix`, the call would fill a copy of the array.
         let count = fread(&bytes, 1, bytes.count, file)
         return String(decoding: bytes.prefix(count), as: UTF8.self)
     }

@@ -1,4 +1,4 @@
-/// The rates of the last hour, in fixed memory: what happened in each of the last 360 steps of ten seconds.
+/// The rates of the last hour, in fixed memory: the counts of each of the last 360 steps of ten seconds.
 ///
 /// The present rate is that of the last ten to twenty seconds, so that few events make a steady figure. If the last two
 /// seconds do not agree with it, the rate has changed, and earlier counts are left out.
@@ -24,9 +24,10 @@ package struct RateHistory: Hashable, Sendable {
 
     package static let seconds = 10.0
     package static let limit = 360
-    /// The least time that shows a change of rate, in seconds. A reader who asks each second sees it within three.
+    /// The shortest time that shows a change of rate, in seconds. A reader who asks each second sees the change within
+    /// three seconds.
     private static let shortTime = 2.0
-    /// The least time between two samples, in seconds.
+    /// The shortest time between two samples, in seconds.
     private static let pause = 0.5
 
     /// The steps that are over, from the oldest to the newest.
@@ -37,7 +38,7 @@ package struct RateHistory: Hashable, Sendable {
     private var last: Step
     /// The counts of the last seconds. The first sample is the newest that is at least ``shortTime`` old, or the only one.
     private var recent: [Sample]
-    /// The counts since which the rate is another one; nil if it has not changed.
+    /// The counts at the last change of the rate; nil if it has not changed.
     private var change: Sample?
 
     /// - Parameter now: a monotonic time in seconds.
@@ -48,8 +49,8 @@ package struct RateHistory: Hashable, Sendable {
         self.recent = [Sample(at: now, totals: totals)]
     }
 
-    /// Notes the counts since the start of the process. Call it at least once in ten seconds; what happened in a longer gap
-    /// counts for its first step.
+    /// Notes the counts since the start of the process. Call it at least once in ten seconds. Events in a longer gap
+    /// count for its first step.
     package mutating func note(_ totals: Step, now: Double) {
         while now - self.beganAt >= Self.seconds {
             self.steps.append(totals - self.base)
@@ -71,7 +72,8 @@ package struct RateHistory: Hashable, Sendable {
         if !steady.foretells(totals - first.totals, in: now - first.at) { self.change = first }
     }
 
-    /// The rate for each second: since the begin of the last step, or since the rate changed, if that was later.
+    /// Returns the events per second since the start of the last complete step, or since the rate changed if that was
+    /// later.
     package func rate(now: Double) -> Rate {
         var start = Sample(at: self.beganAt, totals: self.base)
         if let step = self.steps.last { start = Sample(at: self.beganAt - Self.seconds, totals: self.base - step) }
@@ -90,7 +92,8 @@ extension Rate {
         )
     }
 
-    /// Whether chance alone could make these counts: of a Poisson distribution, 99 in 100 are within 2.5 deviations.
+    /// Whether chance alone could make these counts. In a Poisson distribution, 99 of 100 counts are within 2.5
+    /// deviations.
     fileprivate func foretells(_ counts: RateHistory.Step, in time: Double) -> Bool {
         [(self.read, counts.read), (self.accepted, counts.accepted), (self.rejected, counts.rejected)].allSatisfy {
             abs(Double($1) - $0 * time) <= 2.5 * ($0 * time).squareRoot() + 0.5

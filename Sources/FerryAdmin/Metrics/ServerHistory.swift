@@ -2,9 +2,9 @@ internal import FerryCore
 internal import FerryPlatform
 internal import NIOCore
 
-/// The start of a server, and its rates of the last hour. All snapshots share them. Any thread.
+/// The start of a server, and its rates of the last hour. All snapshots share them. Any thread may use it.
 package final class ServerHistory: Sendable {
-    /// UNIX seconds.
+    /// The start of the server, in UNIX seconds.
     package let startedAt = Int(Date.now.timeIntervalSince1970)
     private let rates = Locked(RateHistory(now: ServerHistory.uptime))
 
@@ -19,6 +19,6 @@ package final class ServerHistory: Sendable {
         }
     }
 
-    /// Seconds of a clock that nobody sets.
+    /// The time of a monotonic clock, in seconds.
     private static var uptime: Double { Double(NIODeadline.now().uptimeNanoseconds) / 1e9 }
 }

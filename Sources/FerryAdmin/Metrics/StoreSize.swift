@@ -1,14 +1,14 @@
 internal import FerryPlatform
 internal import NIOPosix
 
-/// The size of a store on disk, which is looked up at most once in ten seconds. Any thread.
+/// The size of a store on disk, which is looked up at most once in ten seconds. Any thread may use it.
 ///
 /// A disk may hang, so the size is looked up on a thread that serves nothing else.
 package struct StoreSize: Sendable {
     private static let lifetime: Duration = .seconds(10)
-    /// The time that a reader waits for the disk.
+    /// The longest time that a reader waits for the disk.
     private static let patience: Duration = .milliseconds(500)
-    /// The pool is never shut down: a disk that hangs would keep the process from its end.
+    /// The pool is never shut down, because a disk that hangs would keep the process from its end.
     private static let thread: NIOThreadPool = {
         let pool = NIOThreadPool(numberOfThreads: 1)
         pool.start()
@@ -24,7 +24,8 @@ package struct StoreSize: Sendable {
         }
     }
 
-    /// The bytes of the store with the files that SQLite keeps beside it; nil if the disk does not say in time.
+    /// The size of the store and of the files that SQLite keeps beside it, in bytes; nil if the disk does not answer in
+    /// time.
     package var bytes: Int? {
         get async { await self.value.value(within: Self.patience) ?? nil }
     }

@@ -1,6 +1,7 @@
 /// Figures as text, for a page and for a terminal.
 package enum FigureText {
-    /// A whole number with thin groups of three digits: "1 234 567". The script of the page writes the same.
+    /// Returns a whole number with thin spaces between groups of three digits: "1 234 567". The script of the page
+    /// writes the same.
     package static func number(_ number: Int) -> String {
         var digits = ""
         for (index, digit) in String(number.magnitude).reversed().enumerated() {
@@ -10,7 +11,7 @@ package enum FigureText {
         return (number < 0 ? "−" : "") + String(digits.reversed())
     }
 
-    /// A rate per second as text. Below 10 it has one decimal.
+    /// Returns a rate per second as text. Below 10 it has one decimal.
     package static func rate(_ rate: Double) -> String {
         rate >= 10 ? self.number(Int(rate.rounded())) : "\((rate * 10).rounded() / 10)"
     }

@@ -1,6 +1,6 @@
-/// Pieces of a page for people.
+/// The escaping of text in HTML.
 package enum HTML {
-    /// The text, in which each character that has a meaning in HTML is escaped, also for quoted attributes.
+    /// Returns the text with escapes for the characters that have a meaning in HTML or in a quoted attribute.
     package static func escaped(_ text: String) -> String {
         var escaped = ""
         for character in text.unicodeScalars {

@@ -1,16 +1,17 @@
 internal import FerryOpenSSL
 internal import FerryPlatform
 
-/// A page for people: one HTML document with its style and its script, and nothing from elsewhere.
+/// A page for people: one HTML document with its style and its script. It loads nothing from elsewhere.
 ///
-/// The document is complete without its script. With it, the page asks `/status` every second, and writes each value into
-/// the element whose `data-b` names it: `path|form`, where the path goes through the members of the status. Sections that
-/// may come and go have a key of their own, `aria-labelledby`, by which the script finds them in the next document.
+/// The document is complete without its script. With it, the page asks `/status` every second, and writes each value
+/// into the element whose `data-b` names it: `path|form`, where the path goes through the members of the status.
+/// Sections that may come and go have a key, `aria-labelledby`. By this key, the script finds them in the next
+/// document.
 package enum PageFrame {
     private static let contentType = "text/html; charset=utf-8"
 
-    /// Only the style and the script of this page count, known by their digests, and only this service may be asked. A text
-    /// that got into the page as code would do nothing.
+    /// The browser accepts only the style and the script with these digests, and connects to this service only. So code
+    /// that came into the page with a text does not run.
     private static let contentSecurityPolicy = [
         "default-src 'none'", "style-src \(Self.digest(PageStyle.text))", "script-src \(Self.digest(PageScript.text))",
         "connect-src 'self'", "img-src data:", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",

@@ -24,7 +24,7 @@ package enum PagePiece {
         }
     }
 
-    /// The end of a start tag with a binding, and the text of the element without the script.
+    /// Returns the end of a start tag with a binding, and the text that the element has without the script.
     package static func bound(_ binding: String, _ text: String) -> String {
         "data-b=\"\(HTML.escaped(binding))\">\(HTML.escaped(text))"
     }
@@ -78,7 +78,7 @@ package enum PagePiece {
             """
     }
 
-    /// The troubles behind the first, which stands in the head.
+    /// The troubles after the first, which is in the head of the page.
     package static func troubles(_ troubles: [Condition]) -> String {
         guard troubles.count > 1 else { return "" }
         let lines = troubles.indices.dropFirst().map {
@@ -96,7 +96,7 @@ package enum PagePiece {
     /// The picture of the last hour.
     ///
     /// - Parameters:
-    ///   - noun: what is counted: `Notifications`.
+    ///   - noun: the counted events: `Notifications`.
     ///   - words: the words for the three lines.
     package static func picture(
         _ steps: [RateHistory.Step],
@@ -135,8 +135,8 @@ package enum PagePiece {
         return self.table(title, [(word, false), ("count", true)], rows)
     }
 
-    /// A name as one step of a binding's path. Dots and bars in it are escaped, because the page's script splits the
-    /// binding there.
+    /// Returns a name as one step of a binding's path. Dots and bars in it are escaped, because the page's script
+    /// splits the binding there.
     static func key(_ name: String) -> String {
         [("%", "%25"), (".", "%2E"), ("|", "%7C")].reduce(name) { $0.replacing($1.0, with: $1.1) }
     }

@@ -1,8 +1,8 @@
 /// The script of the page. It asks `/status` every second, and changes texts, colour and picture.
 ///
-/// If rows have come or gone, it reads the page once more, and takes over the parts that differ. What stays is the same
-/// element as before, so focus and scrolling stay, too. The first answer may already have a row that the page has not, so
-/// the page is read then as well.
+/// If rows have come or gone, it reads the page once more, and replaces only the parts that differ. The other elements
+/// stay, and so do focus and scroll position. The first answer may already have a row that the page lacks, so the page
+/// is read then as well.
 enum PageScript {
     static let text = #"""
         'use strict';

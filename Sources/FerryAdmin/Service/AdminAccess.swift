@@ -2,12 +2,12 @@ internal import FerryOpenSSL
 internal import FerryPlatform
 package import NIOHTTP1
 
-/// The rule for who may ask the admin service, and for what. No I/O.
+/// The rules of access to the admin service, without I/O.
 ///
-/// | over | who | what |
+/// | way | allowed to ask | allowed requests |
 /// |---|---|---|
-/// | the socket in the file system | whom its permissions (0600) admit: the same user | everything |
-/// | the port | whoever has the token, if there is one | `GET` and `HEAD` |
+/// | the socket in the file system | the same user, because of its permissions (0600) | all requests |
+/// | the port | everyone with the token; everyone if no token is set | `GET` and `HEAD` |
 package struct AdminAccess: Sendable {
     package enum Way: Sendable {
         case socket
@@ -16,23 +16,23 @@ package struct AdminAccess: Sendable {
 
     /// The answer to a request that is not let in.
     package enum Refusal: Error, Hashable {
-        /// The name of the host is not one of this service (421). A page of somebody else's may have led a browser here
-        /// by changing the address of its own name.
+        /// The name of the host is not one of this service (421). A foreign page may have led a browser here, by
+        /// pointing its own name at this address.
         case foreignHost
         /// The token is missing or wrong (401).
         case unauthorized
-        /// The port only reads (405).
+        /// The port accepts only methods that read (405).
         case readOnly
     }
 
-    /// The names under which a port without a token may be asked, besides `localhost` and every address: an address cannot be made to
-    /// lead elsewhere, and a name can.
+    /// The host names that a port without a token accepts, besides `localhost` and every address. A foreign page can
+    /// point its own name at this service, but cannot use an address.
     private let names: Set<String>
     private let token: [UInt8]?
 
     /// - Parameters:
-    ///   - names: the configured host, and others of this machine.
-    ///   - token: nil: the port wants none.
+    ///   - names: the configured host, and other names of this machine.
+    ///   - token: the token of the port; nil if it needs no token.
     package init(names: Set<String>, token: [UInt8]?) {
         self.names = Set(names.map { $0.lowercased() })
         self.token = token
@@ -40,7 +40,8 @@ package struct AdminAccess: Sendable {
 
     package func admit(_ way: Way, _ method: String, _ headers: HTTPHeaders) throws(Refusal) {
         guard case .port = way else { return }
-        // A page of somebody else's cannot send the token, so with a token any name will do, such as that of a balancer.
+        // A foreign page cannot send the token. So with a token every host name is accepted, such as that of a
+        // balancer.
         if self.token == nil {
             let hosts = headers["host"]
             guard hosts.count == 1, self.isOwn(hosts[0]) else { throw .foreignHost }
@@ -67,7 +68,8 @@ package struct AdminAccess: Sendable {
         return inet_pton(AF_INET, name, &bytes) == 1 || inet_pton(AF_INET6, name, &bytes) == 1
     }
 
-    /// Takes `Bearer TOKEN`, and `Basic` with the token as the password, which browsers and Prometheus can send.
+    /// Whether a header has the token: as `Bearer TOKEN`, or as the password of `Basic`. Browsers and Prometheus can
+    /// send the latter.
     private func isAuthorized(_ header: String?) -> Bool {
         guard let token else { return true }
         guard let header, let space = header.firstIndex(of: " ") else { return false }

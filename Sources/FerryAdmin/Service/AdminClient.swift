@@ -2,11 +2,11 @@ package import FerryHTTP1
 package import FerryOpenSSL
 internal import NIOHTTP1
 
-/// Asks the admin service of another process. Any thread.
+/// A client of the admin service of another process. Any thread may use it.
 package struct AdminClient: Sendable {
-    /// How long an answer may take.
+    /// The longest time until an answer.
     private static let limit: Duration = .seconds(10)
-    /// The same for a command. A reload reads files, and binds addresses.
+    /// The longest time until the answer to a command. A reload reads files, and binds addresses.
     private static let commandLimit: Duration = .seconds(60)
     /// The longest answer, in bytes. The status of ten thousand clients is shorter.
     private static let longest = 32 << 20
@@ -16,7 +16,7 @@ package struct AdminClient: Sendable {
     private let token: String?
 
     /// - Parameter path: the socket of the service.
-    /// - Throws: `TLSError`, which a client without TLS does not meet.
+    /// - Throws: `TLSError`, but never without TLS.
     package init(socket path: String) throws(TLSError) {
         self.client = try HTTPClient()
         self.url = HTTPURL(socketPath: path)
@@ -25,7 +25,7 @@ package struct AdminClient: Sendable {
 
     /// - Parameters:
     ///   - url: the port of the service: `http://127.0.0.1:2199`.
-    ///   - token: the token that a request must have; nil if every request may come.
+    ///   - token: the token that a request must have; nil if the port needs no token.
     package init(url: HTTPURL, token: String?, trustRoots: TrustRoots) throws(TLSError) {
         var configuration = HTTPClient.Configuration()
         configuration.trustRoots = trustRoots
@@ -39,9 +39,9 @@ package struct AdminClient: Sendable {
         try await self.send(.GET, path, [], within: Self.limit)
     }
 
-    /// Returns the answer to `POST`, which is sent once. Only the socket takes it.
+    /// Returns the answer to `POST`, which is sent once. Only the socket accepts it.
     ///
-    /// - Parameter limit: how long the answer may take; nil for a minute.
+    /// - Parameter limit: the longest time until the answer; nil for a minute.
     package func post(
         _ path: String,
         _ body: [UInt8] = [],

@@ -7,18 +7,18 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// The admin service of a process: HTTP/1.1 over a socket in the file system, and over a port where one is configured.
+/// The admin service of a process: HTTP/1.1 over a socket in the file system, and over a port if one is configured.
 ///
-/// It runs on an event loop of its own, so that slow or hostile connections delay nothing else. At most
-/// ``connectionLimit`` connections are open on each. A further one takes the place of the one that has waited longest
-/// between two requests. If there is none, it takes the place of the one that has waited longest for a whole request.
+/// It runs on its own event loop, so that slow or hostile connections delay nothing else. At most ``connectionLimit``
+/// connections are open on each. A further one closes the connection that is idle longest between two requests. If no
+/// connection is idle, it closes the one that has waited longest for a whole request.
 ///
 /// Stop every server: releasing the last reference closes nothing.
 package final class AdminServer: Sendable {
     package struct Configuration: Sendable {
-        /// The socket in the file system, for its owner alone; nil: none.
+        /// The path of the socket in the file system, which only its owner can use; nil for no socket.
         package var socketPath: String?
-        /// Nil: there is no port.
+        /// The port; nil for no port.
         package var port: Port?
 
         package init(socketPath: String? = nil, port: Port? = nil) {
@@ -29,11 +29,11 @@ package final class AdminServer: Sendable {
 
     package struct Port: Sendable {
         package var host: String
-        /// 0 for any.
+        /// The number of the port; 0 for any free one.
         package var number: Int
-        /// Nil: not encrypted.
+        /// The TLS settings; nil for no encryption.
         package var tls: TLSContext?
-        /// Nil: everyone may read.
+        /// The token that each request must have; nil if everyone may read.
         package var token: [UInt8]?
 
         package init(host: String, number: Int, tls: TLSContext? = nil, token: [UInt8]? = nil) {
@@ -48,11 +48,11 @@ package final class AdminServer: Sendable {
     /// The largest body of a request, in bytes. A command sends little more than a name.
     private static let bodyLimit = 65_536
 
-    /// How long a stop waits for answers that are being made: a little longer than a reader waits for a snapshot.
-    /// Before the stop, the owner gives up slower work, such as a copy of a store.
+    /// The longest time that a stop waits for answers that are being made. It is a little longer than a reader's wait
+    /// for a snapshot. Before the stop, the owner gives up slower work, such as a copy of a store.
     private static let answerLimit: Duration = .seconds(3)
 
-    /// The answers that are being made. Any thread.
+    /// The number of answers that are being made. Any thread may use it.
     private final class Running: Sendable {
         private let state = Locked(0)
 
@@ -85,7 +85,7 @@ package final class AdminServer: Sendable {
         fileprivate enum Change: Sendable {
             /// The address stays, with another token or certificate.
             case keep(Port)
-            /// Another address, or none.
+            /// Another address, or no port.
             case replace(Open?)
         }
 
@@ -97,7 +97,7 @@ package final class AdminServer: Sendable {
     private let local: HTTPServer?
     private let open: Locked<Open?>
     private let running: Running
-    /// Counts the answers that it makes.
+    /// The function that makes an answer, and counts it in ``running`` meanwhile.
     private let answer: @Sendable (AdminRequest) async -> AdminAnswer
     /// The bound port; nil without a port.
     package var port: Int? { self.open.withLock { $0?.server.port } }
@@ -116,7 +116,7 @@ package final class AdminServer: Sendable {
         self.answer = answer
     }
 
-    /// Begins to answer.
+    /// Starts the service.
     ///
     /// - Parameter answer: makes the answer to a request that was let in. It must bound its own time, because each answer
     ///   that is being made keeps one of ``connectionLimit`` connections.
@@ -150,7 +150,8 @@ package final class AdminServer: Sendable {
         return AdminServer(group, local, open, running, counted)
     }
 
-    /// The rule of a port. Other machines scrape this one under its name, so the port answers to it.
+    /// Returns the rule of a port. Other machines scrape this machine under its own name, so the port accepts that
+    /// name.
     private static func rule(of port: Port) -> AdminAccess {
         AdminAccess(names: self.names.union([port.host]), token: port.token)
     }
@@ -238,7 +239,7 @@ package final class AdminServer: Sendable {
         let end = ContinuousClock.now + Self.answerLimit
         while self.running.count > 0, ContinuousClock.now < end { try? await Task.sleep(for: .milliseconds(20)) }
         guard self.running.count == 0 else { return }
-        // The answers that were made last are handed over meanwhile.
+        // During this pause, the last answers reach the event loop.
         try? await Task.sleep(for: .milliseconds(20))
         try? await self.group.shutdownGracefully()
     }
@@ -246,12 +247,12 @@ package final class AdminServer: Sendable {
 
 /// A request that was let in.
 package struct AdminRequest: Sendable {
-    /// In capital letters: `GET`.
+    /// The method, in capital letters: `GET`.
     package var method: String
-    /// Without the query: `/status`.
+    /// The path, without the query: `/status`.
     package var path: String
     package var body: [UInt8]
-    /// Whether it came over the socket, and so from the same user.
+    /// Whether the request came over the socket, and so from the same user.
     package var isLocal: Bool
     private let request: HTTPServerRequest
 

@@ -2,8 +2,8 @@ internal import FerryCore
 
 /// The answers of one snapshot, each of which is made once.
 ///
-/// The page and the metrics of many clients take milliseconds. Without this, readers that ask again and again would take
-/// the processor from the service. All answers are of the same moment.
+/// The page and the metrics of many clients take milliseconds. Without this class, frequent readers would take the
+/// processor from the service. All answers are of the same moment.
 package final class SharedAnswers: Sendable {
     private let answers = Locked<[String: AdminAnswer]>([:])
 

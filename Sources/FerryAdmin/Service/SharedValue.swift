@@ -1,11 +1,11 @@
 internal import Dispatch
 
-/// A value that is made anew only after its lifetime, however many ask for it.
+/// A value that is made again only after its lifetime, however many readers ask for it.
 ///
-/// The gateway's event loop makes the snapshot that all readers of the admin service share. Without this, a thousand
-/// readers would be a thousand turns of the loop.
+/// The gateway's event loop makes the snapshot that all readers of the admin service share. Without this class, a
+/// thousand readers would cause a thousand turns of the loop.
 package actor SharedValue<Value: Sendable> {
-    /// How long a value serves.
+    /// The time for which a value is used.
     private let lifetime: Duration
     private let make: @Sendable () async -> Value
     private var last: (value: Value, at: ContinuousClock.Instant)?
@@ -19,10 +19,10 @@ package actor SharedValue<Value: Sendable> {
         self.make = make
     }
 
-    /// The last value if it is fresh, or a new one; nil if no value was made within `limit`.
+    /// Returns the last value if it is fresh, or a new one; nil if no value was made within `limit`.
     ///
-    /// The maker of the value may hang: an event loop, or a disk. Without a limit, readers would then keep all connections
-    /// of the admin service, and nobody could ask what is wrong.
+    /// The maker of the value may hang: an event loop, or a disk. Without a limit, readers would then keep all
+    /// connections of the admin service, and operators could not see what is wrong.
     package func value(within limit: Duration) async -> Value? {
         if let last, ContinuousClock.now - last.at < self.lifetime { return last.value }
         if !self.isMaking { self.begin() }
@@ -37,7 +37,7 @@ package actor SharedValue<Value: Sendable> {
     private func begin() {
         self.isMaking = true
         let make = self.make
-        // Detached, so that a maker that blocks its thread does not block the readers of this actor.
+        // The task is detached, so that a maker that blocks its thread does not block the readers of this actor.
         Task.detached {
             let value = await make()
             await self.end(value)

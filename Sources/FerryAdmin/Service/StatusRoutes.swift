@@ -2,7 +2,7 @@
 ///
 /// All readers share one snapshot of the server, which is made at most ten times a second.
 package final class StatusRoutes: Sendable {
-    /// A server at one moment.
+    /// The state of a server at one moment.
     package struct Snapshot: Sendable {
         fileprivate let status: any ServerStatus
         fileprivate let page: @Sendable () -> AdminAnswer
@@ -22,24 +22,24 @@ package final class StatusRoutes: Sendable {
         }
     }
 
-    /// How long a snapshot serves.
+    /// The time for which a snapshot is used.
     package static let lifetime: Duration = .milliseconds(100)
-    /// How long a reader waits for an answer of the server.
+    /// The longest time that a reader waits for a snapshot.
     package static let patience: Duration = .seconds(2)
     /// The time between two steps of the history while nobody asks.
     private static let tick: Duration = .seconds(5)
 
-    /// The sentence if no snapshot is made in time.
+    /// The sentence of the answer if no snapshot is made in time.
     private let silence: String
     private let patience: Duration
     private let snapshot: SharedValue<Snapshot?>
     private let storeSize: StoreSize?
 
     /// - Parameters:
-    ///   - silence: the sentence if no snapshot is made in time.
+    ///   - silence: the sentence of the answer if no snapshot is made in time.
     ///   - storePath: the path of the store; nil without a store.
     ///   - patience: how long a reader waits for a snapshot. A test waits longer.
-    ///   - make: makes a snapshot, and notes its counts in the history; nil if the server ends.
+    ///   - make: makes a snapshot, and notes its counts in the history. It returns nil if the server ends.
     package init(
         silence: String,
         storePath: String?,
@@ -54,8 +54,8 @@ package final class StatusRoutes: Sendable {
         self.snapshot = SharedValue(lifetime: lifetime) { await make(history) }
     }
 
-    /// Notes the rates until the task is cancelled. Without it, the picture of the last hour would have gaps while nobody
-    /// asks.
+    /// Notes the rates until the task is cancelled. Without this task, the picture of the last hour would have gaps
+    /// while nobody asks.
     package func run() async {
         while !Task.isCancelled {
             _ = await self.snapshot.value(within: self.patience)
@@ -66,7 +66,7 @@ package final class StatusRoutes: Sendable {
     /// Answers a request that was let in.
     package func answer(_ request: AdminRequest) async -> AdminAnswer {
         guard request.method == "GET" || request.method == "HEAD" else { return .notFound }
-        // It says only that the process answers. A restart would not cure anything else.
+        // This route says only that the process answers, because a restart would not cure anything else.
         if request.path == "/health/live" { return AdminAnswer(status: 200, "It runs.") }
         guard ["/", "/status", "/metrics", "/health/ready", "/health/delivering"].contains(request.path) else {
             return .notFound

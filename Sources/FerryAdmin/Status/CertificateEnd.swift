@@ -2,14 +2,14 @@ internal import FerryOpenSSL
 
 /// The end of a certificate that the process uses.
 package struct CertificateEnd: Hashable, Codable, Sendable {
-    /// The number of days before its end from which on a certificate is a trouble.
+    /// The number of days before its end at which a certificate becomes a trouble.
     package static let troubleDays = 30
 
     /// The file as the configuration names it.
     package var file: String
     /// The member or option that names the file: `listen.cert`.
     package var use: String
-    /// UNIX seconds.
+    /// The end, in UNIX seconds.
     package var endsAt: Int
 
     package init(file: String, use: String, endsAt: Int) {
@@ -18,10 +18,10 @@ package struct CertificateEnd: Hashable, Codable, Sendable {
         self.endsAt = endsAt
     }
 
-    /// The whole days that are left; 0 on the last one, and negative after the end.
+    /// The whole days that are left; 0 on the last day, and negative after the end.
     package func daysLeft(now: Int) -> Int { CertificateEnds.wholeDays(Double(self.endsAt - now)) }
 
-    /// One sentence for each certificate that ends soon, the earliest end first.
+    /// Returns one sentence for each certificate that ends soon, the earliest end first.
     ///
     /// - Parameter cure: the last sentence, such as "Replace it, and reload."
     package static func troubles(_ ends: [CertificateEnd], now: Int, cure: String) -> [String] {

@@ -1,11 +1,11 @@
-/// How a service is, in one colour and one sentence.
+/// The condition of a service, as one colour and one sentence.
 package struct Condition: Hashable, Codable, Sendable {
     package enum Level: String, Codable, Comparable, Sendable {
-        /// It does its work.
+        /// The service does its work.
         case well
-        /// It does its work, and somebody should look.
+        /// The service does its work, but somebody should look.
         case trouble
-        /// It does not do its work.
+        /// The service does not do its work.
         case down
 
         private var rank: Int {

@@ -2,7 +2,7 @@ internal import FerryCore
 
 /// An alarm that was reported.
 package struct AlarmLine: Hashable, Codable, Sendable {
-    /// UNIX seconds.
+    /// The time of the alarm, in UNIX seconds.
     package var at: Int
     package var sentence: String
 
@@ -12,7 +12,7 @@ package struct AlarmLine: Hashable, Codable, Sendable {
     }
 }
 
-/// The last alarms, for operators. Any thread.
+/// The last alarms, for operators. Any thread may use it.
 package final class RecentAlarms: Sendable {
     package static let limit = 20
 
@@ -27,6 +27,6 @@ package final class RecentAlarms: Sendable {
         }
     }
 
-    /// From the oldest to the newest.
+    /// The alarms, from the oldest to the newest.
     package var all: [AlarmLine] { self.lines.withLock { $0 } }
 }

@@ -2,7 +2,7 @@
 package protocol ServerStatus: Codable, Sendable {
     /// The version of Ferry.
     var ferry: String { get }
-    /// UNIX seconds.
+    /// The time of the status, in UNIX seconds.
     var now: Int { get }
     var startedAt: Int { get }
     var condition: Condition { get }
