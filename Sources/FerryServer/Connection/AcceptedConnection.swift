@@ -13,8 +13,8 @@ package struct AcceptedConnection {
     package let tls: TLSHandler?
     private let open: OpenChannels
 
-    /// Keeps another channel that belongs to this connection, such as one to an upstream server. The listener closes it
-    /// when it stops.
+    /// Keeps another channel that belongs to this connection, such as one to an upstream server. The listener closes
+    /// that channel when it stops.
     ///
     /// - Throws: `ChannelError.alreadyClosed` when the listener has stopped.
     package func attach(_ channel: any Channel) throws {

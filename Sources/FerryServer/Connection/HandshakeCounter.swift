@@ -1,12 +1,12 @@
 internal import NIOCore
 internal import NIOTLS
 
-/// Counts whether a connection's TLS handshake succeeds or fails.
+/// A handler that counts whether a connection's TLS handshake succeeds or fails.
 final class HandshakeCounter: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
     private let open: OpenChannels
-    /// Set by the first result. Later errors are consequences of it and are not counted.
+    /// Whether the first result has come. Later errors are consequences of it, and are not counted.
     private var hasEnded = false
 
     init(_ open: OpenChannels) {

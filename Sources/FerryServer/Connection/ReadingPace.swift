@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// The pace of a connection that is read slowly. It says when to read next.
+/// The pace of a connection that is read slowly. It has the time of the next read.
 package struct ReadingPace: Hashable, Sendable {
     /// The number of reads per second. With fewer, a slow reader would read in bursts.
     private static let timesPerSecond = 20

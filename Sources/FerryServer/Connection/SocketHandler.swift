@@ -32,7 +32,7 @@ package final class SocketHandler: ChannelDuplexHandler {
     private var pace: ReadingPace?
     private var context: ChannelHandlerContext?
 
-    /// - Parameter pace: how fast to read; nil for as fast as bytes arrive.
+    /// - Parameter pace: the pace of reading; nil to read as fast as bytes arrive.
     package init(pace: ReadingPace? = nil) {
         self.pace = pace
     }

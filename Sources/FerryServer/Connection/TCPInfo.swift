@@ -11,7 +11,7 @@ package struct TCPInfo: Sendable {
         var roundTrip: UInt32 = 0
     }
 
-    /// The place of `tcpi_unacked` among the words, behind two timeouts and two segment sizes.
+    /// The place of `tcpi_unacked` among the words, after two timeouts and two segment sizes.
     private static let unacknowledged = 4
 
     /// `TCP_ESTABLISHED`, `TCP_CLOSE` and `TCP_CLOSE_WAIT` (linux/tcp_states.h).
@@ -29,10 +29,10 @@ package struct TCPInfo: Sendable {
     package var state: UInt8
     /// `tcpi_rtt`: the smoothed round trip.
     package var roundTrip: TimeAmount
-    /// `tcpi_unacked`: the segments that were sent and not acknowledged.
+    /// `tcpi_unacked`: the number of segments that were sent and not acknowledged.
     package var unacknowledged: Int
 
-    /// On the event loop of the channel, the future completes at once.
+    /// Reads the facts from the system. On the event loop of the channel, the future completes at once.
     package static func get(_ socket: any SocketOptionProvider) -> EventLoopFuture<TCPInfo> {
         socket.unsafeGetSocketOption(
             level: SocketOptionLevel(IPPROTO_TCP),

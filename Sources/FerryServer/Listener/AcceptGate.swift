@@ -10,8 +10,8 @@
 ///        └──────────────────────────────┴────────────────────────────────────┘
 /// ```
 ///
-/// A listener cannot see whether a connection waits in the system's queue. So one more than `limit` is accepted and
-/// held unread. It shows that a place is wanted.
+/// A listener cannot see whether a connection waits in the system's queue. So one connection more than `limit` is
+/// accepted, and held unread. It shows that a connection wants a place.
 ///
 /// SwiftNIO asks before every accept, and asks only once. So the gate remembers a refused request and grants it when no
 /// connection is held any more. Without that, the listener would never accept again.
@@ -38,7 +38,8 @@ struct AcceptGate {
         case serveHeld(accepts: Bool)
     }
 
-    /// At least 1. A lower limit closes nothing: it holds the next connection until enough others have closed.
+    /// The largest number of served connections, at least 1. A new lower limit closes no connection. The next
+    /// connection is then held until enough others have closed.
     var limit: Int
     private var state = State.open
     /// The number of connections that are served.
@@ -49,14 +50,15 @@ struct AcceptGate {
         self.limit = limit
     }
 
-    /// Returns whether a connection may be accepted now. If not, it may be when no connection is held any more.
+    /// Returns whether a connection may be accepted now. If not, a connection may be accepted when no connection is
+    /// held any more.
     mutating func wantsToAccept() -> Bool {
         if case .open = self.state { return true }
         self.state = .waiting
         return false
     }
 
-    /// Returns what to do with a connection that was accepted.
+    /// Returns the place of a connection that was accepted.
     mutating func accepted() -> Place {
         guard case .open = self.state, self.connections >= self.limit else {
             self.connections += 1

@@ -1,8 +1,8 @@
 internal import NIOCore
 
-/// Runs an ``AcceptGate`` on the channel that listens.
+/// The handler of an ``AcceptGate``, on the channel that listens.
 ///
-/// The channel must accept one connection for each read. If a read accepted several, the limit would be exceeded.
+/// The channel must accept one connection for each read. With several, the limit would be exceeded.
 final class AcceptHandler: ChannelDuplexHandler {
     typealias InboundIn = any Channel
     typealias InboundOut = any Channel
@@ -12,7 +12,7 @@ final class AcceptHandler: ChannelDuplexHandler {
     /// The connection that the gate holds. SwiftNIO does not know it yet, and reads nothing from it.
     private struct Held {
         let channel: any Channel
-        /// Whether the owner knows that the connection waits.
+        /// Whether ``onWait`` has reported that the connection waits.
         var isTold = false
         /// The next check whether the peer is still there.
         var timer: Scheduled<Void>?
@@ -24,11 +24,13 @@ final class AcceptHandler: ChannelDuplexHandler {
     private var gate: AcceptGate
     private var held: Held?
     private var context: ChannelHandlerContext?
-    /// Whether a peer that has ended its side is gone, because it cannot complete a TLS handshake.
+    /// Whether connections use TLS. A peer that has ended its side is then gone, because it cannot complete the
+    /// handshake.
     private let isEncrypted: Bool
     private let onWait: (Bool) -> Void
 
-    /// - Parameter onWait: called with true when a connection begins to wait for a place, and with false at the end.
+    /// - Parameter onWait: called with true when a connection begins to wait for a place, and with false when this wait
+    ///   ends.
     init(limit: Int, isEncrypted: Bool, onWait: @escaping (Bool) -> Void) {
         self.gate = AcceptGate(limit: limit)
         self.isEncrypted = isEncrypted
@@ -77,7 +79,7 @@ final class AcceptHandler: ChannelDuplexHandler {
     // MARK: The connection that is held
 
     /// Checks the held connection now, and again after each ``pause``. If its peer has gone, the connection is closed.
-    /// Otherwise the owner learns once that it waits.
+    /// Otherwise ``onWait`` reports once that it waits.
     private func look(at channel: any Channel, _ context: ChannelHandlerContext) {
         self.hasPeerLeft(channel).hop(to: context.eventLoop).assumeIsolated().whenSuccess { hasLeft in
             guard self.held?.channel === channel else { return }

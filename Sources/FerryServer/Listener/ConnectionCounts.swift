@@ -6,8 +6,8 @@ package struct ConnectionCounts: Hashable, Sendable {
     package var handshakes = 0
     /// Connections that failed before their TLS handshake ended.
     package var handshakeFailures = 0
-    /// The number of times that a connection waited because ``ServerLimits/connections`` were open. Others behind it in
-    /// the system's queue are not counted.
+    /// The number of times that a connection waited because ``ServerLimits/connections`` were open. Connections behind
+    /// it in the system's queue are not counted.
     package var waits = 0
 
     package init() {}

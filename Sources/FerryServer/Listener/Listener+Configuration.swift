@@ -3,7 +3,7 @@ package import FerryOpenSSL
 extension Listener {
     /// The address of a listener, and the settings of its connections.
     package struct Configuration: Sendable {
-        /// The host to bind, as a name or an address. A name stands for its first address.
+        /// The host to bind, as a name or an address. Of a name, the first address is used.
         package var host = "127.0.0.1"
         /// The port to bind; 0 for any.
         package var port = 0
@@ -12,7 +12,7 @@ extension Listener {
         package var socketPath: String?
         /// A socket that listens already, in place of an address. The listener takes over its descriptor.
         package var passed: PassedSocket?
-        /// The TLS context of the server side; nil: connections are not encrypted.
+        /// The TLS context of the server side; nil for connections without encryption.
         package var tls: TLSContext?
         /// Whether the listener accepts nothing before ``Listener/begin()``. Connections wait in the system's queue.
         package var isPaused = false
@@ -23,8 +23,8 @@ extension Listener {
         /// The speed at which each connection is read, in bytes per second including TLS; nil for no limit.
         package var bytesPerSecond: Int?
 
-        /// Called with true when a connection waits because the limit is reached, so that a program may close another.
-        /// Called with false when the connection has a place or has gone. Runs on the listener's event loop.
+        /// A function that gets true when a connection waits because the limit is reached, so that a program may close
+        /// another. It gets false when the connection has a place or has gone. It runs on the listener's event loop.
         package var onWait: @Sendable (_ waits: Bool) -> Void = { _ in }
 
         /// Creates a configuration for any port of the loopback address, without TLS.

@@ -29,8 +29,8 @@ package final class Listener: Sendable {
     /// Binds an address and accepts connections.
     ///
     /// - Parameters:
-    ///   - group: the event loops of the listener and its connections. The group must outlive the listener. Nil: the
-    ///     singleton group of SwiftNIO.
+    ///   - group: the event loops of the listener and its connections. The group must outlive the listener. If nil,
+    ///     they are those of SwiftNIO's singleton group.
     ///   - accept: makes the handler of a connection's bytes, after TLS. Runs on the connection's event loop. If it
     ///     returns nil, the connection stays open and unread until the listener stops. If it throws, the connection is
     ///     closed.
@@ -50,7 +50,8 @@ package final class Listener: Sendable {
             .serverChannelOption(.maxMessagesPerRead, value: 1)
             .serverChannelOption(.autoRead, value: !configuration.isPaused)
         if let bytes = configuration.receiveBuffer {
-            // The value is set on the listening socket. A later one would miss the first TCP window that a client sees.
+            // The value is set on the listening socket. On an accepted one, it would come after the first TCP window
+            // that the client sees.
             bootstrap = bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: SocketOptionValue(bytes))
         }
         bootstrap =
@@ -106,8 +107,8 @@ package final class Listener: Sendable {
         let bootstrap =
             passed.port == nil ? bootstrap : bootstrap.childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
         let channel = try await bootstrap.withBoundSocket(passed.descriptor).get()
-        // SwiftNIO shortens the queue to 128 connections, and the queue serves the next restart, too. The system lowers
-        // this number to `net.core.somaxconn`.
+        // SwiftNIO shortens the queue to 128 connections. The queue must be long, because connections wait in it during
+        // the next restart, too. The system lowers this number to `net.core.somaxconn`.
         listen(passed.descriptor, .max)
         return channel
     }
@@ -120,7 +121,7 @@ package final class Listener: Sendable {
     /// The open connections, with the channels that belong to them. Holds a lock for a few instructions.
     package var openConnections: Int { self.open.openCount }
 
-    /// Begins to accept, if the configuration made the listener wait.
+    /// Begins to accept, if ``Configuration/isPaused`` was set.
     package func begin() { self.channel.setOption(.autoRead, value: true).whenFailure { _ in } }
 
     /// Gives the next connections another TLS context. Open connections keep theirs.
@@ -156,8 +157,7 @@ package final class Listener: Sendable {
 
     /// Closes the listener and all connections, without close_notify.
     ///
-    /// - Parameter limit: how long to wait for the sockets to close. Sockets that are still open then close later, by
-    ///   themselves.
+    /// - Parameter limit: the longest wait for the sockets to close. Sockets that are still open then close later.
     package func stop(within limit: Duration) async {
         _ = await self.end(within: limit) { self.open.close() }
     }
@@ -184,7 +184,7 @@ package final class Listener: Sendable {
     }
 }
 
-/// The TLS context of the next connections; nil: they are not encrypted.
+/// The TLS context of the next connections; nil for connections without encryption.
 private final class NextContext: Sendable {
     let context: Locked<TLSContext?>
 

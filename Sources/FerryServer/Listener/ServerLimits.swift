@@ -2,8 +2,8 @@ package import FerryOpenSSL
 
 /// The limits of a listener and its connections. Every limit is always in force.
 package struct ServerLimits: Hashable, Sendable {
-    /// The largest number of open connections, at least 1. Of further ones, the first is held unread and the others wait in
-    /// the system's queue.
+    /// The largest number of open connections, at least 1. Of further connections, the first is held unread and the
+    /// others wait in the system's queue.
     ///
     /// ``DescriptorLimit`` lowers this number if the process may open fewer files and sockets.
     package var connections = 16_384

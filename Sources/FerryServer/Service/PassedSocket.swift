@@ -4,7 +4,7 @@ internal import NIOCore
 /// A listening socket that another process has bound and passes to this one.
 ///
 /// The other process keeps it open. So the system queues the connections that come while this process ends and its
-/// successor starts, and refuses none.
+/// successor starts, and refuses no connection.
 package struct PassedSocket: Hashable, Sendable {
     package let descriptor: Int32
     /// The IP address; the path for a socket in the file system.
@@ -12,7 +12,7 @@ package struct PassedSocket: Hashable, Sendable {
     /// The port; nil for a socket in the file system.
     package let port: Int?
 
-    /// Checks a descriptor. Programs that this process starts do not get it.
+    /// Checks a descriptor. Programs that this process starts do not inherit it.
     ///
     /// - Parameter name: the name of the socket, for errors.
     /// - Throws: ``ServiceFault`` when it is no listening stream socket.

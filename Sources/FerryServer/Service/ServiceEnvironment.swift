@@ -2,21 +2,21 @@
 ///
 /// | variable | meaning |
 /// |---|---|
-/// | `NOTIFY_SOCKET` | where the manager takes notices: a path, or `@` and an abstract name |
-/// | `WATCHDOG_USEC`, `WATCHDOG_PID` | how long the process may be silent, and which process |
-/// | `LISTEN_FDS`, `LISTEN_FDNAMES`, `LISTEN_PID` | the sockets that are passed, their names, and to which process |
+/// | `NOTIFY_SOCKET` | the socket for notices to the manager: a path, or `@` and an abstract name |
+/// | `WATCHDOG_USEC`, `WATCHDOG_PID` | the time that the process may be silent, and its identifier |
+/// | `LISTEN_FDS`, `LISTEN_FDNAMES`, `LISTEN_PID` | the number of passed sockets, their names, and the process that gets them |
 ///
 /// The variables of another process, which a child inherits, do not count (sd_notify(3), sd_watchdog_enabled(3),
 /// sd_listen_fds(3)).
 package struct ServiceEnvironment: Hashable, Sendable {
     /// The first descriptor that is passed (`SD_LISTEN_FDS_START`).
     private static let firstDescriptor: Int32 = 3
-    /// The largest number of passed sockets: far more than a process here has names for.
+    /// The largest number of passed sockets. It is far above the number of names.
     private static let socketLimit = 1024
 
-    /// The address of the manager's socket; nil: nobody takes notices.
+    /// The address of the manager's socket; nil if the manager takes no notices.
     package let notifySocket: String?
-    /// How long the process may be silent before the manager ends it; nil: for ever.
+    /// The time that the process may be silent before the manager ends it; nil for no limit.
     package let watchdog: Duration?
     /// The descriptors of the passed sockets, by name.
     package let sockets: [String: Int32]
@@ -26,7 +26,7 @@ package struct ServiceEnvironment: Hashable, Sendable {
     ///   - process: the identifier of this process.
     ///   - names: the sockets that this program takes.
     /// - Throws: ``ServiceFault`` when a variable is malformed, and when a socket is passed that this program does not
-    ///   take: its clients would wait for ever.
+    ///   take, because its clients would wait for ever.
     package init(_ variables: [String: String], process: Int32, names: [String]) throws(ServiceFault) {
         self.notifySocket = try Self.notifySocket(variables["NOTIFY_SOCKET"])
         self.watchdog = try Self.watchdog(variables, process: process)
@@ -56,7 +56,7 @@ package struct ServiceEnvironment: Hashable, Sendable {
         names known: [String]
     ) throws(ServiceFault) -> [String: Int32] {
         guard let text = variables["LISTEN_FDS"] else { return [:] }
-        // Without LISTEN_PID nobody can tell for which process the sockets are meant.
+        // Without LISTEN_PID, it is unknown for which process the sockets are meant.
         guard try self.isMeant(process, by: "LISTEN_PID", variables) ?? false else { return [:] }
         guard let count = Int(text), 0...self.socketLimit ~= count else {
             throw ServiceFault("LISTEN_FDS must be the number of passed sockets.")
@@ -82,7 +82,7 @@ package struct ServiceEnvironment: Hashable, Sendable {
         return sockets
     }
 
-    /// Whether a variable names this process; nil: there is no such variable.
+    /// Whether a variable names this process; nil without the variable.
     private static func isMeant(
         _ process: Int32,
         by name: String,

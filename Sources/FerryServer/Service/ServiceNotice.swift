@@ -2,7 +2,7 @@ internal import FerryPlatform
 
 /// A notice of a process to its service manager, in the words of `sd_notify(3)`.
 package enum ServiceNotice: Hashable, Sendable {
-    /// The process does its work from now on. The manager starts what waits for it.
+    /// The process does its work from now on. The manager starts the units that wait for it.
     case ready(status: String)
     /// The process reads its configuration again. Send ``ready(status:)`` when it has.
     ///
@@ -26,7 +26,7 @@ package enum ServiceNotice: Hashable, Sendable {
         }
     }
 
-    /// A line break would begin another variable.
+    /// Returns a text without line breaks, because a line break would begin another variable.
     private static func line(_ text: String) -> String {
         String(text.map { $0.isNewline ? " " : $0 })
     }

@@ -1,8 +1,8 @@
 internal import FerryPlatform
 
-/// Sends notices to the service manager: datagrams to a socket in the file system. Safe from any thread.
+/// A sender of notices to the service manager: datagrams to a socket in the file system. Any thread may use it.
 package final class ServiceNotifier: Sendable {
-    /// How long a notice waits for a manager whose queue is full.
+    /// The longest time that a notice waits for a manager whose queue is full.
     private static let patience: Duration = .seconds(5)
     private static let pause: Duration = .milliseconds(20)
 
@@ -32,7 +32,7 @@ package final class ServiceNotifier: Sendable {
 
     /// Sends a notice. Never waits.
     ///
-    /// - Returns: nil when the manager has it; otherwise the system's error.
+    /// - Returns: nil when the manager has the notice; otherwise the system's error.
     @discardableResult
     package func send(_ notice: ServiceNotice) -> Int32? {
         var address = sockaddr_un()
@@ -51,7 +51,7 @@ package final class ServiceNotifier: Sendable {
 
     /// Sends a notice that must not be lost. Waits while the manager's queue is full, for 5 s at most.
     ///
-    /// - Returns: nil when the manager has it; otherwise the reason.
+    /// - Returns: nil when the manager has the notice; otherwise the reason.
     package func deliver(_ notice: ServiceNotice) async -> String? {
         let end = ContinuousClock.now + Self.patience
         while let code = self.send(notice) {

@@ -1,6 +1,6 @@
 /// The take-over from a predecessor: a process that has the store or the address, and is about to end.
 package struct Succession: Sendable {
-    /// A thing that one process has at a time.
+    /// A thing that only one process has at a time.
     package enum Thing: Hashable, Sendable {
         case store
         case address(host: String, port: Int)
@@ -14,8 +14,8 @@ package struct Succession: Sendable {
     /// Takes a thing as soon as no other process has it.
     ///
     /// - Parameters:
-    ///   - body: tries to take it.
-    ///   - isTaken: whether an error of `body` says that another process has it.
+    ///   - body: tries to take the thing.
+    ///   - isTaken: whether an error of `body` means that another process has the thing.
     /// - Throws: the error of `body`: at once if it has another reason, and after ``SuccessionWait/limit`` otherwise.
     package func take<Result, Failure: Error>(
         _ thing: Thing,

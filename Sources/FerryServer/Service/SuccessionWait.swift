@@ -15,7 +15,7 @@ package struct SuccessionWait: Sendable {
 
     /// The action after a refusal.
     package enum Action: Hashable, Sendable {
-        /// Say that the process waits, and try again after the pause.
+        /// Report that the process waits, and try again after the pause.
         case announce
         /// Try again after the pause.
         case retry
@@ -23,7 +23,8 @@ package struct SuccessionWait: Sendable {
         case giveUp
     }
 
-    /// How long a process waits. The predecessor ends its clients within 5 s, and a store on a slow disk takes longer.
+    /// The longest wait of a process. The predecessor ends its clients within 5 s, and a store on a slow disk takes
+    /// longer.
     package static let limit: Duration = .seconds(60)
     /// The time between two tries. No client is served meanwhile.
     package static let pause: Duration = .milliseconds(50)

@@ -1,19 +1,20 @@
 package import NIOCore
 
-/// Tells the service manager again and again that an event loop turns. When the loop hangs, the manager hears nothing, and
-/// ends the process.
+/// A timer that tells the service manager again and again that an event loop turns. When the loop hangs, the notices
+/// stop, and the manager ends the process.
 ///
-/// The watchdog watches the event loop alone, and never the store: a kill while the store hangs would lose what was
-/// read and not stored.
+/// The watchdog watches the event loop alone, and never the store: a kill while the store hangs would lose
+/// notifications that were read and not stored.
 package final class Watchdog: Sendable {
-    /// The notices within the time that the manager allows. A lost one does not end the process.
+    /// The number of notices within the time that the manager allows. With three, a lost notice does not end the
+    /// process.
     private static let notices: Int64 = 3
 
     private let task: RepeatedTask
 
     /// The time between two notices.
     ///
-    /// - Parameter limit: how long the process may be silent.
+    /// - Parameter limit: the time that the process may be silent.
     package static func interval(_ limit: Duration) -> TimeAmount {
         max(.nanoseconds(TimeAmount(limit).nanoseconds / Self.notices), .milliseconds(1))
     }
