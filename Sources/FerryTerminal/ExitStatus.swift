@@ -2,20 +2,20 @@
 package enum ExitStatus: Int32, Error, Comparable {
     /// Everything was accepted, or a list was read to its end.
     case success = 0
-    /// A notification was not accepted or turned out not to be, or a list was not complete.
+    /// A notification was not accepted, an acceptance turned out wrong, or a list was not complete.
     case notAllAccepted = 1
     case badUsage = 2
     /// No connection was made, or the credentials were refused.
     case noConnection = 3
 
-    /// Orders by severity. A higher number is worse.
+    /// The order of severity. A higher number is worse.
     package static func < (one: ExitStatus, other: ExitStatus) -> Bool { one.rawValue < other.rawValue }
 }
 
-/// Ends a command with one sentence on standard error.
+/// An error that ends a command with one sentence on standard error.
 package struct CommandFailure: Error, Equatable {
     package var status: ExitStatus
-    /// The sentence. Contains no token, payload or key.
+    /// The sentence. It contains no token, payload or key.
     package var message: String
 
     package init(_ status: ExitStatus, _ message: String) {

@@ -1,6 +1,6 @@
 package import Logging
 
 extension Logger {
-    /// A logger that drops everything, because the command says itself what happens.
+    /// A logger that drops everything, because the command itself reports the events.
     package static let silent = Logger(label: "ferry") { _ in SwiftLogNoOpLogHandler() }
 }

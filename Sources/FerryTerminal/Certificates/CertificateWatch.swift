@@ -1,12 +1,12 @@
 package import FerryOpenSSL
 package import FerryPlatform
 
-/// Says which certificates end soon: at once, and then once a day.
+/// The warnings about certificates that end soon: at the start, and then once a day.
 package enum CertificateWatch {
-    /// The longest sleep. The clock may be set, and a machine may be suspended.
+    /// The longest sleep. It is short, because the clock may be set, and a machine may be suspended.
     private static let patience: Duration = .seconds(3600)
 
-    /// Runs until the task is cancelled.
+    /// Starts a task that writes the warnings until it is cancelled.
     package static func start(
         _ entries: [CertificateEnds.Entry],
         write: @escaping @Sendable (LogMessage) -> Void

@@ -2,7 +2,7 @@ internal import FerryBinary
 package import FerryCore
 package import FerryOpenSSL
 
-/// Rewrites a library's messages about connections and credentials for the command line.
+/// The library's messages about connections and credentials, in words for the command line.
 package enum ConnectionAdvice {
     package static let nameTheAuthority = "name the CA that issued it with --ca"
     package static let giveServerName = "give one with --server-name"
@@ -14,8 +14,9 @@ package enum ConnectionAdvice {
     private static let tryLonger =
         "To try longer, raise --connection-retry-time, or --connection-retry-limit if it was given; 0 sets no limit."
     private static let notOpened = "nothing in between opens TLS"
-    /// The advice about a peer that closes each connection without a word. A gateway does so while the client's notifications
-    /// wait, a server of HTTP/2 when a client does not ask for HTTP/2, and a feedback service when its list is empty.
+    /// The advice about a peer that closes each connection without an answer. A gateway does so while the client's
+    /// notifications wait, a server of HTTP/2 when a client does not ask for HTTP/2, and a feedback service when its
+    /// list is empty.
     package static let wordlessPeers =
         "A gateway does so while it has an alarm for the client's topic: ferry gateway names it on standard error. A feedback "
         + "service does so (its port is usually 2196, and ferry feedback reads it), and so does a server of "
@@ -38,7 +39,7 @@ package enum ConnectionAdvice {
         self.sentence(error.description, error.code)
     }
 
-    /// The sentence for an error of making a provider.
+    /// Returns the sentence for an error that prevented the making of a provider.
     package static func sentence(_ error: any Error) -> String {
         (error as? TLSError).map { self.sentence($0) } ?? "\(error)"
     }

@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// Distinguishes host names and addresses from other texts.
+/// The form of host names and addresses.
 package enum HostName {
     /// The names and addresses under which only this machine reaches itself.
     package static let loopback = ["127.0.0.1", "::1", "localhost"]

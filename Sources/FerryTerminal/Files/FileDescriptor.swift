@@ -16,7 +16,7 @@ package final class FileDescriptor: Sendable {
         if self.isOwned { close(self.rawValue) }
     }
 
-    /// The length in bytes. Nil if it is no regular file.
+    /// The length in bytes; nil if it is not a regular file.
     package var length: Int? {
         var status = stat()
         guard fstat(self.rawValue, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
@@ -34,7 +34,7 @@ package final class FileDescriptor: Sendable {
         try self.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK)
     }
 
-    /// Standard output. A pipe is opened anew, so that a write to it does not wait. For other programs the pipe stays
+    /// Standard output. A pipe is opened again, so that a write to it does not wait. For other programs the pipe stays
     /// as it is.
     package static var standardOutput: FileDescriptor {
         let isPipe = FileIdentity(descriptor: STDOUT_FILENO)?.isRegular == false
@@ -68,7 +68,7 @@ package final class FileDescriptor: Sendable {
 
     /// Writes all of `bytes`. Blocks until the reader of a pipe takes them, or `isGivenUp` returns true.
     ///
-    /// - Parameter isGivenUp: called repeatedly while nothing can be written, with the time since which this is so.
+    /// - Parameter isGivenUp: gets the time since which nothing can be written. It is called repeatedly meanwhile.
     package func writeAll(
         _ bytes: UnsafeRawBufferPointer,
         unless isGivenUp: (_ since: ContinuousClock.Instant) -> Bool = { _ in false }
@@ -114,7 +114,7 @@ package struct FileFailure: Error, Equatable, CustomStringConvertible {
         case unread
     }
 
-    /// The file's name in messages. Nil if it has no name, or if the name may be a secret.
+    /// The file's name in messages. It is nil if the file has no name, or if the name may be a secret.
     package var name: String?
     package var reason: Reason
 

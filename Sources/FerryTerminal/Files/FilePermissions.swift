@@ -2,11 +2,11 @@ internal import FerryPlatform
 
 /// A check that a file with a secret is protected from other users.
 package enum FilePermissions {
-    /// The forbidden bits: others may read, or others or the group may write. The group may read, because services
+    /// The forbidden bits: reading by others, and writing by others or the group. The group may read, because services
     /// often get their keys that way.
     private static let openBits = 0o026
 
-    /// The permission bits of a regular file, if they let other users read or change it. Otherwise nil.
+    /// Returns the permission bits of a regular file if they let other users read or change it; otherwise nil.
     package static func open(_ path: String) -> Int? {
         var status = stat()
         // Other files are not checked. A shell's pipe for `<(…)` is visible only to users who could read the process's
@@ -24,7 +24,7 @@ package enum FilePermissions {
     /// Returns a `chmod` command that takes away only the forbidden bits. A service that reads the file through its
     /// group can still read it.
     ///
-    /// - Parameter mode: an answer of ``open(_:)``.
+    /// - Parameter mode: a result of ``open(_:)``.
     package static func cure(_ name: String, _ mode: Int) -> String {
         let group = mode & self.openBits & 0o070 == 0 ? nil : "g-w"
         let others = mode & self.openBits & 0o007 == 0 ? nil : "o="

@@ -27,7 +27,7 @@ package struct OptionFile: Hashable, Sendable {
         do {
             bytes = try FileDescriptor.contents(of: self.path, limit: Self.longest)
         } catch {
-            // The reason without the name, because the name may be a secret.
+            // The reason is shown without the name, because the name may be a secret.
             let reason = FileFailure(reason: error.reason)
             throw error.isMissing
                 ? self.error(.fileNotFound, "does not exist")

@@ -1,21 +1,21 @@
-/// One message of a server. Its event, level and members are for programs, and its sentence is for people. ``LogPolicy``
-/// makes the line of text and the line of JSON of it.
+/// One message of a server. Its event, level and members are for programs, and its sentence is for people.
+/// ``LogPolicy`` makes a line of text or a line of JSON from it.
 ///
-/// No part of it has a device token, a payload or a key.
+/// The message contains no device token, payload or key.
 package struct LogMessage: Hashable, Sendable {
-    /// How much a message matters.
+    /// The importance of a message.
     package enum Level: String, CaseIterable, Comparable, Sendable {
         case debug
-        /// A state, or what was done.
+        /// A state, or an action that was completed.
         case info
-        /// The end of an alarm, and the begin and the end of the service.
+        /// The end of an alarm, and the start and the end of the service.
         case notice
         /// Something that a person should look at soon.
         case warning
         /// An alarm, or a failure that ends the program.
         case error
 
-        /// The number that syslog and the journal have for it.
+        /// The number that syslog and the journal use for the level.
         package var priority: Int {
             switch self {
             case .debug: 7
@@ -34,7 +34,7 @@ package struct LogMessage: Hashable, Sendable {
         case alarm, warning
     }
 
-    /// The members of a message, in the order of a line. `Docs/commands/gateway.md` says what each means.
+    /// The members of a message, in the order of a line. `Docs/commands/gateway.md` explains each.
     package enum Member: String, CaseIterable, Sendable {
         case client, upstream, topic, reason, status, address, file, member
         case notification, destination
@@ -52,7 +52,7 @@ package struct LogMessage: Hashable, Sendable {
 
     package typealias Members = [Member: Value]
 
-    /// The stable name of what happened.
+    /// The stable name of the event.
     package let event: String
     package let level: Level
     package let mark: Mark?
@@ -113,7 +113,7 @@ package enum ServerLogEvent: String, CaseIterable, Sendable {
     case fileOpen
     /// A certificate in use that ends soon, or has ended.
     case certificateEnds
-    /// The store could be opened, and something about it should be known.
+    /// The store was opened, but the operator should know something about it.
     case storeWarning
     /// The service manager passes a socket.
     case socketPassed

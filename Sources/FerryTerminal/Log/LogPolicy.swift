@@ -1,7 +1,7 @@
 internal import FerryCore
 package import FerryPlatform
 
-/// The form of messages on standard error, and which of them appear.
+/// The form of messages on standard error, and the lowest level that appears.
 package struct LogPolicy: Hashable, Sendable {
     package enum Format: String, CaseIterable, Sendable {
         case text, json
@@ -28,7 +28,7 @@ package struct LogPolicy: Hashable, Sendable {
         set { self.shared.withLock { $0 = newValue } }
     }
 
-    /// Returns the line of a message. Nil: it does not appear.
+    /// Returns the line of a message; nil if the message does not appear.
     package func line(_ message: LogMessage, at time: Date) -> String? {
         guard message.level >= self.level else { return nil }
         let line = self.format == .json ? self.json(message, at: time) : Console.printable(message.text)
@@ -38,14 +38,14 @@ package struct LogPolicy: Hashable, Sendable {
             .joined(separator: "\n")
     }
 
-    /// A line for the journal has no time, because the journal adds its own.
+    /// Returns the line of JSON. For the journal it has no time, because the journal adds its own.
     private func json(_ message: LogMessage, at time: Date) -> String {
         var bytes: [UInt8] = Array("{".utf8)
         func add(_ name: String, _ value: LogMessage.Value) {
             if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
             bytes += "\"\(name)\":".utf8
             switch value {
-            // An escape of its own for each character that a terminal must not get: JSON allows such characters as they are.
+            // JSON allows characters that act on a terminal, so they are replaced first.
             case .text(let text): bytes.appendJSONString(Console.printable(text))
             case .number(let number): bytes += "\(number)".utf8
             case .flag(let flag): bytes += "\(flag)".utf8

@@ -3,21 +3,22 @@ internal import FerryPlatform
 internal import NIOCore
 internal import NIOPosix
 
-/// Writes messages to standard error on its own thread. Servers and all code on event loops write here.
+/// A writer of messages to standard error, with its own thread. Servers and all code on event loops use it.
 ///
-/// A standard error that nobody reads blocks its writer. A server that writes in the middle of its work would then answer
-/// nobody.
+/// A standard error that nobody reads blocks its writer. A server that waits there in the middle of its work would
+/// answer no client.
 package final class MessageWriter: Sendable {
     private struct State {
         var count = 0
         var length = 0
-        /// The messages that were dropped since the last line that said so.
+        /// The number of messages that were dropped since the last line that reported it.
         var unsaid = 0
         var dropped = 0
     }
 
-    /// The messages that may wait, and the bytes that they may have together. Further ones are dropped and counted.
+    /// The largest number of messages that wait. Further messages are dropped and counted.
     package static let limit = 1000
+    /// The largest length of all waiting messages together, in bytes.
     package static let lengthLimit = 1 << 20
 
     /// The writer of this process.
@@ -27,22 +28,23 @@ package final class MessageWriter: Sendable {
     private let state = Locked(State())
     private let say: @Sendable (String) -> Void
 
-    /// - Parameter say: writes a line, for as long as it takes.
+    /// - Parameter say: writes a line. It may block.
     package init(say: @escaping @Sendable (String) -> Void = { Console.error($0) }) {
         self.say = say
         self.thread.start()
     }
 
-    /// How many messages were dropped since the start, because nobody read standard error. Any thread.
+    /// The number of messages that were dropped since the start, because nobody read standard error. Any thread may
+    /// read it.
     package var dropped: Int { self.state.withLock { $0.dropped } }
 
-    /// Has a message written soon, in the form of ``LogPolicy/current``. Never waits.
+    /// Queues a message in the form of ``LogPolicy/current``. Never waits.
     package func write(_ message: LogMessage) {
         guard let line = LogPolicy.current.line(message, at: .now) else { return }
         self.write(line)
     }
 
-    /// Has a line written soon, as it is. Never waits.
+    /// Queues a line as it is. Never waits.
     func write(_ line: String) {
         let length = line.utf8.count
         let isTaken = self.state.withLock { state in
@@ -75,7 +77,7 @@ package final class MessageWriter: Sendable {
         }
     }
 
-    /// Waits until the messages so far are written, for at most `limit`.
+    /// Waits until the queued messages are written, for at most `limit`.
     package func flush(within limit: Duration) async {
         await withCheckedContinuation { continuation in
             let waiting = Locked<CheckedContinuation<Void, Never>?>(continuation)

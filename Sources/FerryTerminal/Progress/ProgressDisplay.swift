@@ -1,4 +1,4 @@
-/// How a progress is shown on standard error.
+/// The way in which progress is shown on standard error.
 package enum ProgressDisplay: Sendable {
     /// One line of a terminal, which is replaced.
     case terminal
@@ -12,9 +12,9 @@ package enum ProgressDisplay: Sendable {
         }
     }
 
-    /// Nil: nothing is shown.
+    /// Returns nil if nothing is shown.
     ///
-    /// - Parameter wantsLines: whether lines are wanted where standard error is no terminal.
+    /// - Parameter wantsLines: whether to show lines if standard error is not a terminal.
     package init?(wantsLines: Bool) {
         if Console.isTerminal {
             self = .terminal
@@ -27,7 +27,7 @@ package enum ProgressDisplay: Sendable {
 
     /// Begins to show a progress.
     ///
-    /// - Parameter progress: returns the progress now; nil if there is none yet.
+    /// - Parameter progress: returns the present progress; nil if nothing can be shown yet.
     package func show(_ progress: @escaping @Sendable () async -> WorkProgress?) -> ShownProgress {
         let task = Task {
             var line = ProgressLine(at: .now)

@@ -48,7 +48,7 @@ package struct ProgressLine {
         return seconds > 0 ? Int(Double(count - self.last.count) / seconds) : 0
     }
 
-    /// The time that is left if the rest is as fast as all so far. Nil while nothing can be guessed.
+    /// Returns the remaining time at the average speed so far; nil if no estimate is possible.
     private func left(_ fraction: Double, at now: ContinuousClock.Instant) -> String? {
         let elapsed = now - self.start
         guard elapsed >= Self.settling, fraction > 0, fraction < 1 else { return nil }

@@ -1,8 +1,8 @@
 /// The progress of a long piece of work.
 package struct WorkProgress: Equatable, Sendable {
-    /// The part that is done, 0 to 1. Nil if nobody knows the size of the work.
+    /// The part that is done, 0 to 1; nil if the size of the work is unknown.
     package var fraction: Double?
-    /// A count that grows steadily. Its growth is the rate. Nil if the work has no steady steps.
+    /// A count that grows steadily; nil if the work has no steady steps. Its growth is the rate.
     package var count: Int?
     /// Further words, such as "settled 100".
     package var words: [String]

@@ -40,7 +40,7 @@ package enum Console {
 
     /// Writes a message to standard error.
     package static func error(_ line: String) {
-        // Otherwise the message would begin behind the status line. The next status comes on a line of its own.
+        // The status line is removed first. Otherwise the message would begin behind it.
         let start = self.hasStatus.withLock { hasStatus in
             defer { hasStatus = false }
             return hasStatus ? self.emptyLine : ""
@@ -60,7 +60,7 @@ package enum Console {
         try? self.write(self.emptyLine + line.printable, to: STDERR_FILENO)
     }
 
-    /// Moves the cursor to the begin of the line, and empties the line.
+    /// The control characters that move the cursor to the start of the line, and empty the line.
     private static let emptyLine = "\r\u{1b}[K"
     /// Whether the current line of the terminal is a status.
     private static let hasStatus = Locked(false)

@@ -1,8 +1,8 @@
 internal import FerryPlatform
 
-/// The whole screen of a terminal, for a program that draws it anew again and again.
+/// The whole screen of a terminal, for a program that redraws it again and again.
 ///
-/// While it lives, keys come one by one and are not shown. ``end()`` gives the terminal back as it was.
+/// While the object lives, keys come one by one and are not shown. ``end()`` gives the terminal back as it was.
 package final class TerminalScreen {
     private var before = termios()
     private let isRaw: Bool
@@ -12,16 +12,16 @@ package final class TerminalScreen {
         self.isRaw = tcgetattr(STDIN_FILENO, &self.before) == 0
         if self.isRaw {
             var keys = self.before
-            // Without ISIG, Control-C and others are keys. A signal by Control-\ or Control-Z would leave the terminal as
-            // it is now.
+            // Without ISIG, Control-C and others are keys. A signal by Control-\ or Control-Z would leave the terminal
+            // in this mode.
             keys.c_lflag &= ~tcflag_t(ICANON | ECHO | ISIG)
             tcsetattr(STDIN_FILENO, TCSANOW, &keys)
         }
-        // The other screen of the terminal, without a cursor.
+        // The terminal shows its second screen, without a cursor.
         Self.write("\u{1b}[?1049h\u{1b}[?25l")
     }
 
-    /// The lines and columns of the terminal; 24 and 80 if it does not say.
+    /// The lines and columns of the terminal; 24 and 80 if it does not report them.
     package var size: (lines: Int, columns: Int) {
         var size = winsize()
         guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0, size.ws_col > 0 else {
@@ -37,7 +37,7 @@ package final class TerminalScreen {
         Self.write("\u{1b}[H\(text)\u{1b}[K\u{1b}[J")
     }
 
-    /// Returns a key that was pressed within this time.
+    /// Returns a key that was pressed within this time; nil without one.
     ///
     /// - Parameter milliseconds: the time to wait.
     package func key(within milliseconds: Int32) -> Character? {
@@ -52,7 +52,7 @@ package final class TerminalScreen {
         return read(STDIN_FILENO, &byte, 1) == 1 ? Character(Unicode.Scalar(byte)) : nil
     }
 
-    /// Gives the terminal back.
+    /// Gives the terminal back as it was.
     package func end() {
         Self.write("\u{1b}[?25h\u{1b}[?1049l")
         if self.isRaw { tcsetattr(STDIN_FILENO, TCSANOW, &self.before) }
