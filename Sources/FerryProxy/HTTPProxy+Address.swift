@@ -6,7 +6,8 @@ package struct ProxyAddressFault: Error, Equatable, Sendable, CustomStringConver
 }
 
 extension HTTPProxy {
-    /// Reads an address of an option: `HOST:PORT`, or `[ADDRESS]:PORT` for an IPv6 address. Nil if it is of another form.
+    /// Reads an address of an option: `HOST:PORT`, or `[ADDRESS]:PORT` for an IPv6 address. Returns nil for any other
+    /// form.
     package init?(address: String, userName: String? = nil, password: String? = nil) {
         guard let (host, port) = Self.hostAndPort(address[...]) else { return nil }
         self.init(host: host, port: port, userName: userName, password: password)
@@ -44,7 +45,7 @@ extension HTTPProxy {
         if let fault = self.fault(connectingTo: host) { throw ProxyAddressFault("\(name): \(fault)") }
     }
 
-    /// The text with the byte in place of each `%` and its two hex digits (RFC 3986, section 2.1).
+    /// Returns the text with a byte in place of each `%` and its two hex digits (RFC 3986, section 2.1).
     private static func decoded(_ text: Substring) -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]

@@ -1,7 +1,7 @@
 internal import FerryPlatform
 
 extension HTTPProxy {
-    /// Returns why the settings, or the host behind the proxy, cannot be written as HTTP wants them; nil if they can. A
+    /// Returns the reason why the settings or the host behind the proxy cannot be part of a request; nil if they can. A
     /// line break in a name could add lines to the request.
     package func fault(connectingTo host: String) -> String? {
         let isClean: (String) -> Bool = { !$0.isEmpty && $0.utf8.allSatisfy { 0x21...0x7e ~= $0 } }
@@ -15,9 +15,9 @@ extension HTTPProxy {
         return nil
     }
 
-    /// The request that opens a tunnel.
+    /// Returns the request that opens a tunnel.
     ///
-    /// - Parameter target: host and port.
+    /// - Parameter target: host and port behind the proxy.
     func connectRequest(to target: String) -> String {
         var lines = ["CONNECT \(target) HTTP/1.1", "Host: \(target)"]
         if self.userName != nil || self.password != nil {

@@ -5,10 +5,10 @@
 public struct HTTPProxy: Sendable, Hashable {
     /// The host of the proxy: a name or an address. A name is resolved again for each connection.
     public var host: String
-    /// 1 to 65,535.
+    /// The port of the proxy, 1 to 65,535.
     public var port: Int
-    /// The user name for Basic authentication (RFC 7617). Must not contain a colon. Nil, and no password: no
-    /// authentication.
+    /// The user name for Basic authentication (RFC 7617). It must not contain a colon. Without user name and password,
+    /// there is no authentication.
     public var userName: String?
     /// The password for ``userName``.
     public var password: String?

@@ -2,9 +2,10 @@ internal import FerryPlatform
 
 /// The hosts that are reached without a proxy, as the variable `NO_PROXY` lists them.
 ///
-/// No standard describes the list, so it means what curl documents ("NO_PROXY" in curl(1), CURLOPT_NOPROXY(3)):
+/// No standard describes the list, so it has the meaning that curl documents ("NO_PROXY" in curl(1),
+/// CURLOPT_NOPROXY(3)):
 ///
-/// * Names stand between commas, or between blanks.
+/// * Commas or blanks separate the names.
 /// * A name matches itself and every host below it. `example.com` matches `www.example.com`, and not `badexample.com`.
 ///   Case, a dot before it and a dot behind it do not matter.
 /// * An address matches itself. `10.0.0.0/8` matches each address that begins with these 8 bits. An IPv6 address has no
@@ -60,7 +61,7 @@ package struct NoProxyList: Equatable, Sendable {
         return name.isEmpty ? nil : .domain(name)
     }
 
-    /// The name in lower case, without a dot before it and behind it.
+    /// Returns the name in lower case, without a dot before it and behind it.
     private static func name(_ text: Substring) -> String {
         var name = text
         if name.last == "." { name.removeLast() }
@@ -68,7 +69,7 @@ package struct NoProxyList: Equatable, Sendable {
         return name.lowercased()
     }
 
-    /// The bytes of an address: 4 or 16. Nil if the text is a name.
+    /// Returns the 4 or 16 bytes of an address; nil if the text is a name.
     private static func address(_ text: String) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: 16)
         if inet_pton(AF_INET, text, &bytes) == 1 { return Array(bytes.prefix(4)) }

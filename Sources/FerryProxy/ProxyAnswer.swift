@@ -50,7 +50,7 @@ package struct ProxyAnswer {
         }
     }
 
-    /// The status. 0 while it is incomplete; nil if the bytes cannot be a status line.
+    /// The status; 0 while it is incomplete, and nil if the bytes cannot be a status line.
     private var status: Int? {
         let view = self.bytes.readableBytesView
         guard view.starts(with: Self.prefix.prefix(view.count)) else { return nil }
@@ -70,7 +70,7 @@ package struct ProxyAnswer {
         return view.count < Self.statusLength ? 0 : status
     }
 
-    /// The length of the head with its empty line. Nil while the head is incomplete. Lines end with LF or CR LF.
+    /// The length of the head with its empty line; nil while the head is incomplete. Lines end with LF or CR LF.
     private var headLength: Int? {
         mutating get {
             let view = self.bytes.readableBytesView

@@ -11,8 +11,8 @@ package import NIOCore
 ///       another answer, or the end
 /// ```
 ///
-/// A failure is a ``ProxyError`` in the pipeline. The handler has no time limit, and the owner sets one. It belongs to
-/// the channel's event loop.
+/// A failure is a ``ProxyError`` in the pipeline. The handler has no time limit, so the owner sets one. Use the handler
+/// on the channel's event loop.
 package final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannelHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer
@@ -32,7 +32,7 @@ package final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannel
 
     /// - Parameters:
     ///   - host: the host behind the proxy. A name is resolved by the proxy.
-    ///   - port: its port.
+    ///   - port: the port of that host.
     package init(_ proxy: HTTPProxy, host: String, port: Int) {
         self.proxy = proxy
         self.target = (host.contains(":") ? "[\(host)]" : host) + ":\(port)"

@@ -1,15 +1,15 @@
 internal import FerryPlatform
 
-/// The proxy that the variables of a process name: `HTTPS_PROXY`, and `NO_PROXY` for the hosts that need none.
+/// The proxy that the variables of a process name: `HTTPS_PROXY`, and `NO_PROXY` for the hosts that need no proxy.
 ///
-/// Each variable is read in lower case first, as curl does, and an empty value counts as none.
+/// The name in lower case wins, as in curl. An empty value counts as missing.
 package struct ProxyEnvironment: Sendable {
     /// A proxy, and the variable that names it.
     package struct Found: Equatable, Sendable {
         package var proxy: HTTPProxy
         package var variable: String
 
-        /// Says which way connections go, and why.
+        /// Returns a sentence that names the proxy for a host, and the variable that names it.
         package func sentence(for host: String) -> String {
             "connections to \(host) go through the proxy \(self.proxy), which \(self.variable) names"
         }
@@ -21,7 +21,7 @@ package struct ProxyEnvironment: Sendable {
     private let variable: (name: String, value: String)?
     private let exceptions: NoProxyList
 
-    /// - Parameter variables: those of the process, unless a test gives others.
+    /// - Parameter variables: the environment; that of this process by default.
     package init(_ variables: [String: String] = ProcessInfo.processInfo.environment) {
         self.variable = Self.first(["https_proxy", "HTTPS_PROXY"], of: variables)
         self.exceptions = NoProxyList(Self.first(["no_proxy", "NO_PROXY"], of: variables)?.value ?? "")

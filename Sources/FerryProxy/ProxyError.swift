@@ -2,17 +2,17 @@
 package struct ProxyError: Error, Sendable, CustomStringConvertible {
     /// The ways in which a proxy fails to open a tunnel.
     package enum Fault: Equatable, Sendable {
-        /// It answered with this status.
+        /// The proxy answered with this status.
         case refused(status: Int)
-        /// It answered with status 407, and no user name was given.
+        /// The proxy answered with status 407, and no user name was given.
         case wantsPassword
-        /// It answered with status 407 to the user name and the password.
+        /// The proxy answered with status 407 to the user name and the password.
         case refusesPassword
         case closed
-        /// It sent something else than an answer of HTTP/1.x.
+        /// The proxy sent something else than an answer of HTTP/1.x.
         case notHTTP
         case answerTooLong
-        /// The connection to it failed, with the system's words.
+        /// The connection to the proxy failed, with the system's reason.
         case lost(String)
     }
 
@@ -47,7 +47,7 @@ package struct ProxyError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The observation, and its cure if there is a short one.
+    /// The fault, and its cure if there is a short one.
     package var description: String {
         switch self.fault {
         case .refused(let status):

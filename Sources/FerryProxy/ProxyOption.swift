@@ -4,7 +4,7 @@ package enum ProxyOption {
     ///
     /// - Parameters:
     ///   - text: the value of `proxy`; nil if it was not given.
-    ///   - password: the content of the file; nil if none was named.
+    ///   - password: the content of the file; nil if no file was named.
     /// - Throws: ``ProxyAddressFault`` for options that do not fit together.
     package static func proxy(
         _ text: String?,
