@@ -1,4 +1,4 @@
-/// Why options cannot be used, as one sentence without a secret. All languages say it in these words.
+/// The reason why options cannot be used, as one sentence without a secret. All languages use the same words.
 package struct OptionFault: Error, Hashable, CustomStringConvertible {
     package var sentence: String
 
@@ -21,12 +21,12 @@ package struct OptionFault: Error, Hashable, CustomStringConvertible {
 
     static func missing(_ place: String) -> OptionFault { OptionFault("The option \(place) is missing.") }
 
-    /// - Parameter names: those that exist there.
+    /// - Parameter names: the names that exist there.
     static func unknown(_ place: String, _ name: String, among names: some Collection<String>) -> OptionFault {
         OptionFault("There is no option \(place) here\(self.meant(name, among: names) ?? ".")")
     }
 
-    /// "; is cacheLength meant?", if a name is like one of `names`.
+    /// Returns "; is cacheLength meant?" if a name is like one of `names`; otherwise nil.
     package static func meant(_ name: String, among names: some Collection<String>) -> String? {
         SimilarName.of(name, among: names.sorted()).map { "; is \($0) meant?" }
     }
@@ -37,15 +37,15 @@ package struct OptionFault: Error, Hashable, CustomStringConvertible {
     private static let longestName = 40
     private static let namesWithDigits: Set<String> = ["p8", "p12", "pkcs12", "http2"]
 
-    /// The name in quotes, behind the path of its object.
+    /// Returns the name in quotes, after the path of its object. A name that may be a secret is hidden.
     package static func place(_ path: String, _ name: String) -> String {
         self.isShown(name) ? "'\(path)\(name)'" : "with a name of \(name.utf8.count) bytes"
     }
 
-    /// The name as a part of a path. A name that may be a secret is hidden.
+    /// Returns the name as a part of a path. A name that may be a secret is hidden.
     static func shown(_ name: String) -> String { self.isShown(name) ? name : "…" }
 
-    /// Whether a name may stand in a message. Options have names of letters; another name may be a secret.
+    /// Whether a message may show a name. Names of options consist of letters. Any other text may be a secret.
     package static func isShown(_ name: String) -> Bool {
         self.namesWithDigits.contains(name)
             || 1...self.longestName ~= name.utf8.count

@@ -1,21 +1,24 @@
 package import FerryCore
 
-/// A JSON object of options. Each is taken once by its name; what is left at the end has a wrong name.
+/// A JSON object of options. Each option is taken once by its name. An option that is left at the end has an unknown
+/// name.
 package struct OptionObject: Sendable {
     private let language: OptionLanguage
     /// The members that were not taken.
     package private(set) var members: [String: OptionValue]
     /// The place in the options, for messages: "" or "http2.".
     private let path: String
-    /// For messages, the files of those members that the program did not write, by the place of a member or its object.
+    /// The files that hold members, for messages. The key is the place of a member or of its object. Members that the
+    /// program wrote have no file.
     private var files: [String: FileName] = [:]
-    /// The names that exist here, because they were asked for.
+    /// The names that exist here: those that were asked for.
     private var known: Set<String> = []
-    /// The first option that is missing. A misspelt name may be the reason, and is told in its place.
+    /// The fault of the first missing option. ``end()`` reports an unknown name first, because it may be the misspelt
+    /// option.
     private var missing: OptionFault?
 
     /// - Parameter file: the file that holds `text`, for messages; nil if the program wrote it.
-    /// - Throws: when `text` is not one JSON object, or has a name twice.
+    /// - Throws: ``OptionFault`` when `text` is not one JSON object, or has a name twice.
     package init(
         _ text: some Collection<UInt8>,
         of language: OptionLanguage,
@@ -75,7 +78,7 @@ package struct OptionObject: Sendable {
 
     /// Takes an option of the table.
     ///
-    /// - Parameter name: its name in the library.
+    /// - Parameter name: the name of the option in the library.
     package mutating func take(_ name: String) throws(OptionFault) -> OptionValue? { try self.take(.named(name)) }
 
     /// Takes an object; nil if it is missing.
@@ -99,17 +102,17 @@ package struct OptionObject: Sendable {
         return object
     }
 
-    /// Takes an option that has to be there.
+    /// Returns `value`. If it is nil, ``end()`` throws, because the option is missing.
     ///
     /// - Parameters:
-    ///   - value: what was taken under this name.
-    ///   - other: stands for it until ``end()``, which throws if `value` is nil.
+    ///   - value: the value that was taken under this name.
+    ///   - other: the result if `value` is nil.
     package mutating func require<Value>(_ name: String, _ value: Value?, or other: Value) -> Value {
         if value == nil, self.missing == nil { self.missing = .missing(self.place(name)) }
         return value ?? other
     }
 
-    /// - Throws: when a value was not taken, or one that has to be there is missing.
+    /// - Throws: ``OptionFault`` when an option was not taken, or a required one is missing.
     package func end() throws(OptionFault) {
         if let name = self.members.keys.min() {
             throw self.fault(.unknown(self.place(name), name, among: self.known), of: name)
@@ -122,7 +125,7 @@ package struct OptionObject: Sendable {
     /// Whether an option is given, in any form.
     package func has(_ name: String) -> Bool { self.members[name] != nil }
 
-    /// Returns a text without taking it; nil if it is none.
+    /// Returns a text without taking it; nil if the option is missing or not a text.
     package func peek(_ name: String) -> String? {
         guard case .text(let text) = self.members[name] else { return nil }
         return text
@@ -139,7 +142,7 @@ package struct OptionObject: Sendable {
     /// Sets an option that the program did not write.
     package mutating func set(_ name: String, _ value: OptionValue?) { self.members[name] = value }
 
-    /// Puts the members of `other` in place of those with the same names. Messages still name their files.
+    /// Adds the members of `other`, in place of those with the same names. Messages still name their files.
     package mutating func replaceMembers(by other: OptionObject) {
         for (name, value) in other.members {
             self.members[name] = value
@@ -153,7 +156,7 @@ package struct OptionObject: Sendable {
         self.files.merge(object.files) { $1 }
     }
 
-    /// The options as one text, to compare them with others.
+    /// Returns the options as one text, to compare them with others.
     package func text(without left: Set<String>) -> String {
         OptionValue.object(self.members.filter { !left.contains($0.key) }).canonical
     }

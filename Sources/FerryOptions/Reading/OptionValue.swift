@@ -49,7 +49,7 @@ package indirect enum OptionValue: Hashable, Sendable {
         }
     }
 
-    /// The value for a remark. Nil if it is too long.
+    /// The value in a remark; nil for a long text, a list or an object.
     package var shown: String? {
         switch self {
         case .null: "null"
@@ -60,7 +60,7 @@ package indirect enum OptionValue: Hashable, Sendable {
         }
     }
 
-    /// The value as text. Equal values have the same text, and different ones have different texts.
+    /// The value as text. Equal values have equal texts, and different values have different texts.
     package var canonical: String {
         switch self {
         case .null: return "null"

@@ -1,6 +1,6 @@
-/// Finds the correct name for a mistyped one.
+/// The search for the name that a mistyped one means.
 package enum SimilarName {
-    /// Returns the name with the fewest changed characters, if they are few for its length.
+    /// Returns the name with the fewest changed characters, if they are few for its length; otherwise nil.
     ///
     /// Cost: the product of both lengths, for each name.
     package static func of(_ name: String, among names: [String]) -> String? {

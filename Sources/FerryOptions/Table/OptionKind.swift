@@ -17,7 +17,7 @@ package indirect enum OptionKind: Hashable, Sendable {
     case file
     /// A text that no message may show.
     case secret
-    /// A host, and perhaps a port behind a colon.
+    /// A host, and perhaps a port after a colon.
     case address
     /// An object of options.
     case object
@@ -71,14 +71,15 @@ package indirect enum OptionKind: Hashable, Sendable {
         }
     }
 
-    /// The shortest time is what `Duration` and the clocks can represent. No command waits longer than a day. A program that
-    /// links the library may, and the library decides whether zero is good.
+    /// Returns the permitted times, in seconds. The shortest is the least that `Duration` and the clocks can represent.
+    /// A command waits for at most a day. A program with the C interface may wait longer, and the library decides
+    /// whether zero is good.
     private func times(in language: OptionLanguage) -> ClosedRange<Double> {
         language == .c ? 0...1e6 : (self == .timeLimit ? 0 : 1e-9)...86_400
     }
 }
 
 extension Double {
-    /// The number without a fraction if it has none.
+    /// The number as text, without a fraction if it is whole.
     package var shortest: String { Int(exactly: self).map(String.init) ?? "\(self)" }
 }

@@ -1,7 +1,7 @@
 internal import FerryBinary
 internal import FerryHTTP2
 
-/// The options of how a provider behaves. Each list is a part of the command line's help.
+/// The options of a provider's behaviour. Each list is a part of the command line's help.
 extension ProviderOption {
     private static let most: OptionKind = .count(1...(1 << 30))
     private static let binary = BinaryOptions()
@@ -62,7 +62,8 @@ extension ProviderOption {
         .init("autoAdjustCache", .flag, [.binary]).named("auto-adjust", in: .commandLine).flag(.onAndOff).inNodeAPN()
             .sets(binary: { $0.autoAdjustCache = $1.isOn })
             .help("Let the cache grow to --cache-limit, or keep it at --cache-length.").by(default: "--auto-adjust"),
-        // The option counts notifications. The limit in bytes is derived from it, with the size of an ordinary one.
+        // The option counts notifications. The limit in bytes follows from it, with the size of an ordinary
+        // notification.
         .init("cacheLimit", Self.most, [.binary])
             .sets(binary: { $0.cacheLimit = .init(entries: $1.count, bytes: $1.count * 256) })
             .help("How many notifications the cache may grow to. It bounds throughput to as many in --settle-time, and")

@@ -34,7 +34,7 @@ extension ProviderOption {
 
     // MARK: The table
 
-    /// All options of a provider. Each exists in every language, or its row says why not.
+    /// All options of a provider. Each exists in every language, or its row has the reason why not.
     package static let all = [
         Self.server, Self.credentials, Self.tokenKey, Self.tokenFile, Self.proxy, Self.topic, Self.connections,
         Self.binaryProtocol, Self.http2Protocol, Self.migration, Self.handle,
@@ -44,7 +44,7 @@ extension ProviderOption {
 
     /// Returns the row of an option.
     ///
-    /// - Parameter name: its name in the library. Another is a fault of the reader.
+    /// - Parameter name: the name of the option in the library. Any other name is a fault of the caller.
     package static func named(_ name: String) -> ProviderOption {
         guard let option = self.byName[name] else { preconditionFailure("the table has no option \(name)") }
         return option
@@ -55,7 +55,7 @@ extension ProviderOption {
         self.all.first { $0.name(in: language) == name }
     }
 
-    /// The names in a language of the options that `isIncluded` returns true for.
+    /// Returns the names that the options for which `isIncluded` returns true have in a language.
     package static func names(in language: OptionLanguage, where isIncluded: (ProviderOption) -> Bool) -> Set<String> {
         Set(self.all.lazy.filter(isIncluded).compactMap { $0.name(in: language) })
     }

@@ -1,4 +1,4 @@
-/// The options that say where to send, and as whom. Each list is a part of the command line's help.
+/// The options of the server and of the credentials. Each list is a part of the command line's help.
 extension ProviderOption {
     private static let isTo = "'to' names the host and the port"
     private static let systemDecides = "openssl.cnf of the system decides for a service"

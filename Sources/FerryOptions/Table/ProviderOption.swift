@@ -1,7 +1,7 @@
 package import FerryBinary
 package import FerryHTTP2
 
-/// A place where options are written, with names of its own.
+/// A place where options are written. Each has its own names for them.
 package enum OptionLanguage: CaseIterable, Sendable {
     /// `ferry push`, and the other commands that connect.
     case commandLine
@@ -9,7 +9,7 @@ package enum OptionLanguage: CaseIterable, Sendable {
     case c
     /// An upstream in the file of `ferry gateway`.
     case gateway
-    /// The options object of node-apn 1.x. `NodeAPNOption` reads it in an order of its own, because there the first of
+    /// The options object of node-apn 1.x. `NodeAPNOption` reads it in its own order, because in node-apn the first of
     /// two options wins.
     case nodeAPN
 }
@@ -22,17 +22,18 @@ package struct ProviderOption: Sendable {
         case handle
     }
 
-    /// How a file of options replaces the option of a call. A new server or new credentials replace the old ones altogether: a
-    /// server named by `host` has nothing of one named by `production`.
+    /// The way in which a file of options replaces an option of a call. A new server or new credentials replace all
+    /// options of the old ones. For example, a `host` in the file also removes `production` and `port`.
     package enum Replacement: Sendable {
         case alone
         case namesServer, ofServer
         case namesCredentials, ofCredentials
-        /// The option of the call stays, because the program waits for what it chose to read.
+        /// The option of the call stays, because the program waits for the outcomes or events that it chose.
         case never
     }
 
-    /// The form of a flag on the command line: `--name`, `--name` that takes it back, `--name` and `--no-name`.
+    /// The form of a flag on the command line: `--name` that sets it, `--name` that takes it back, or both `--name` and
+    /// `--no-name`.
     package enum FlagForm: Sendable {
         case on, off, onAndOff
     }
@@ -55,7 +56,7 @@ package struct ProviderOption: Sendable {
     fileprivate var setBinary: Setter<BinaryOptions>?
     fileprivate var setHTTP2: Setter<HTTP2Options>?
     private var names: [OptionLanguage: String] = [:]
-    /// Why the option does not exist in a language.
+    /// The reasons why the option does not exist in some languages.
     private var absences: [OptionLanguage: String] = [:]
 
     init(_ name: String, _ kind: OptionKind, _ owners: Set<Owner>) {
@@ -67,13 +68,13 @@ package struct ProviderOption: Sendable {
         if !owners.contains(.http2) { self.absences[.gateway] = "an upstream is a server of HTTP/2" }
     }
 
-    /// The option's name in a language; nil if it does not exist there.
+    /// Returns the option's name in a language; nil if it does not exist there.
     package func name(in language: OptionLanguage) -> String? {
         guard self.absences[language] == nil else { return nil }
         return self.names[language] ?? (language == .commandLine ? self.name.kebab : self.name)
     }
 
-    /// Why the option does not exist in a language; nil if it does.
+    /// Returns the reason why the option does not exist in a language; nil if it exists.
     package func absence(in language: OptionLanguage) -> String? { self.absences[language] }
 }
 
@@ -92,7 +93,7 @@ extension ProviderOption {
         self.with { for language in languages { $0.absences[language] = reason } }
     }
 
-    /// - Parameter name: the name in node-apn, if it is another.
+    /// - Parameter name: the name in node-apn; nil if it is the same.
     func inNodeAPN(_ name: String? = nil) -> Self {
         self.with { ($0.names[.nodeAPN], $0.absences[.nodeAPN]) = (name, nil) }
     }
