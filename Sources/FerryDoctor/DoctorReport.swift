@@ -3,7 +3,7 @@ package import FerryTerminal
 
 /// All findings of one run, for people or for machines.
 package struct DoctorReport: Sendable {
-    /// `HOST:PORT`. Nil if only credentials were checked.
+    /// The host as `HOST:PORT`; nil if only credentials were checked.
     var host: String?
     var findings: [Finding]
     /// The requests that a receiver got; nil for other hosts.
@@ -16,7 +16,7 @@ package struct DoctorReport: Sendable {
     }
 
     /// The status of the command. An unreadable file decides first, because the requested check did not happen. Faults
-    /// of the host come before those of credentials, because with them no notification can be sent.
+    /// of the host come before those of credentials, because a fault of the host stops every notification.
     package var status: ExitStatus {
         let faults = self.findings.filter { $0.severity == .fault }
         if faults.contains(where: { $0.problem == .fileMissing || $0.problem == .fileUnreadable }) { return .badUsage }
@@ -57,7 +57,7 @@ package struct DoctorReport: Sendable {
         "\(count) \(noun)\(count == 1 ? "" : "s")"
     }
 
-    /// One JSON object, in one line.
+    /// Returns the report as one JSON object, in one line.
     ///
     /// - Throws: the error of the encoder.
     package func json() throws -> String {

@@ -28,11 +28,11 @@ struct Finding: Equatable, Sendable, Encodable {
 
     var check: Check
     var severity: Severity
-    /// The stable name of the problem. Nil if there is no problem.
+    /// The stable name of the problem; nil if there is no problem.
     var problem: Problem?
-    /// One sentence: the observation and its meaning. Contains no key, passphrase or payload.
+    /// One sentence: the observation and its meaning. It contains no key, passphrase or payload.
     var sentence: String
-    /// The remedy, as a phrase that can follow "cure:". Nil if there is no problem.
+    /// The remedy, as a phrase that can follow "cure:"; nil if there is no problem.
     var cure: String?
 
     static func ok(_ check: Check, _ sentence: String) -> Finding {

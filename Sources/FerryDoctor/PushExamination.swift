@@ -46,7 +46,7 @@ package struct PushExamination: Sendable {
         self.limit = limit
     }
 
-    /// Whether the host is expected to speak HTTP/2. The variables of a process name a proxy for such hosts alone.
+    /// Whether the host is expected to speak HTTP/2. A proxy from the environment is used for such hosts only.
     package var expectsHTTP2: Bool {
         guard let host else { return false }
         if case .none = self.demand(host) { return false }

@@ -68,7 +68,7 @@ package struct ReceiverExamination: Sendable {
         return findings.map { ReceiverAdvice.adapted($0, facts, isOwnAuthority: self.authorities != nil) }
     }
 
-    /// The requests in words, for a search in the receiver's log.
+    /// Returns a description of the requests, for a search in the receiver's log.
     private static func sent(_ facts: ReceiverFacts) -> String {
         let sizes = [facts.small, facts.large].compactMap(\.self).map { AnswerChecks.size($0) }
         return """

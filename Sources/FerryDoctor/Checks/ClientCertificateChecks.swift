@@ -93,7 +93,8 @@ enum ClientCertificateChecks {
         }
     }
 
-    /// A server may know the certificate, and serve nobody now.
+    /// Returns the finding for an alert that does not refuse the certificate. The server may know it, but serve no
+    /// client now.
     private static func failed(_ error: TLSError) -> Finding {
         .warning(
             .clientCertificate,

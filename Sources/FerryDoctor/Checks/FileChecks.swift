@@ -4,7 +4,7 @@ internal import FerryTerminal
 
 /// The checks of a file: it exists, is of the right kind, and is protected from other users.
 enum FileChecks {
-    /// The problems of a file. Empty if the file is in order.
+    /// Returns the problems of a file. The list is empty if the file is in order.
     static func findings(_ file: CredentialFile) -> [Finding] {
         switch file.form {
         case .failure(let error): [self.unread(file, error)]
@@ -33,7 +33,7 @@ enum FileChecks {
             )
     }
 
-    /// The checks of the file whose first line opens another.
+    /// Returns the problems of a passphrase file.
     static func passphraseFile(_ file: OptionFile) -> [Finding] {
         [self.openness(file.name, "a passphrase", FilePermissions.open(file.path))].compactMap { $0 }
     }

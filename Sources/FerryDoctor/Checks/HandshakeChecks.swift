@@ -6,7 +6,8 @@ internal import FerryTerminal
 enum HandshakeChecks {
     static func findings(_ facts: HostFacts) -> [Finding] {
         let spoken = facts.handshakes.filter { $0.report.speaksTLS }.sorted { $0.version < $1.version }
-        // The server speaks TLS 1.2 with the legacy profile, so TLS 1.1 or 1.0 is not the cause.
+        // The server speaks TLS 1.2 with the legacy profile. So its cipher suites are the fault, and not the age of its
+        // TLS.
         if let legacy = facts.legacyHandshake, spoken.allSatisfy({ $0.version < .tls12 }) {
             return [self.noCommonCipher(legacy)]
         }
@@ -28,7 +29,7 @@ enum HandshakeChecks {
         return findings
     }
 
-    /// The finding for a failed handshake. Nil if no handshake was tried.
+    /// Returns the finding if no handshake got an answer in TLS; nil if no handshake was tried.
     private static func silence(_ facts: HostFacts) -> Finding? {
         guard let first = facts.handshakes.first?.report else { return nil }
         if !first.firstBytes.isEmpty, !first.beginsLikeTLS {

@@ -5,11 +5,11 @@ internal import FerryTerminal
 
 /// The checks of the provider's certificate: it is for push, valid, and for the right environment.
 struct OwnCertificateChecks {
-    /// The number of topics that a finding lists.
+    /// The largest number of topics that a finding lists.
     private static let listedTopics = 8
     private static let renewal = "make a new one (Apple: Certificates, Identifiers & Profiles) and put it in place"
 
-    /// The environment that the certificate must support. Nil if it is unknown.
+    /// The environment that the certificate must support; nil if it is unknown.
     var environment: CertificateSummary.Environment?
     /// Whether the host is Apple's. Apple's hosts accept only Apple's certificates.
     var isForApple: Bool

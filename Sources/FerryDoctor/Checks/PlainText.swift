@@ -1,6 +1,6 @@
-/// Describes the first bytes of a peer that does not speak TLS.
+/// The description of the first bytes from a peer that does not speak TLS.
 enum PlainText {
-    /// The length of a quotation in bytes.
+    /// The largest length of a quotation, in bytes.
     private static let quotedLength = 40
 
     private static let beginnings: [(String, String)] = [
@@ -27,7 +27,7 @@ enum PlainText {
         return "it says \(self.quoted(bytes))"
     }
 
-    /// The first line in quotes, without control characters.
+    /// Returns the first line in quotes, with a dot for each character that is not printable.
     private static func quoted(_ bytes: [UInt8]) -> String {
         let line = bytes.prefix { $0 != 0x0A && $0 != 0x0D }.prefix(self.quotedLength)
         return "\"\(String(decoding: line.map { $0 >= 0x20 && $0 < 0x7F ? $0 : UInt8(ascii: ".") }, as: UTF8.self))\""

@@ -132,7 +132,7 @@ enum ServerCertificateChecks {
         }
     }
 
-    /// The subjects of the chain, from the server's certificate to its last issuer.
+    /// Returns the subjects of the chain, from the server's certificate to its last issuer.
     private static func chain(_ server: HostFacts.Server) -> String {
         let subjects = server.certificates.map(\.subject)
         let issuer = server.certificates.last.map { $0.isSelfSigned ? [] : [$0.issuer] } ?? []

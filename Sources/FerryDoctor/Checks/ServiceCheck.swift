@@ -2,7 +2,7 @@ internal import Ferry
 
 /// The check for hosts that Apple has switched off.
 enum ServiceCheck {
-    /// The finding for a retired host of Apple's. Nil for all other hosts.
+    /// Returns the finding for a retired host of Apple's; nil for all other hosts.
     static func finding(_ host: String) -> Finding? {
         guard let apple = AppleHost(host), apple.isRetired else { return nil }
         let cure =

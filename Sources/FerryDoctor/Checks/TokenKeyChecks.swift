@@ -83,7 +83,7 @@ enum TokenKeyChecks {
         )
     }
 
-    /// Compares --key-id with the file's name. Apple puts the key ID into it: AuthKey_ABCDE12345.p8.
+    /// Compares --key-id with the file's name. Apple puts the key ID into that name: AuthKey_ABCDE12345.p8.
     private static func fileName(_ facts: TokenKeyFacts) -> Finding? {
         let name = facts.file.path?.split(separator: "/").last ?? ""
         guard let keyID = facts.keyID, name.hasPrefix("AuthKey_"), name.hasSuffix(".p8") else { return nil }

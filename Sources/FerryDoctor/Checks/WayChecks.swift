@@ -87,7 +87,7 @@ enum WayChecks {
         }
     }
 
-    /// The finding for an address without TLS, if another address speaks TLS.
+    /// Returns the finding for an address without TLS, if another address speaks TLS.
     private static func mute(_ address: SocketAddress) -> Finding {
         .warning(
             .port,
@@ -99,9 +99,10 @@ enum WayChecks {
         )
     }
 
-    /// The finding for an address without connections, if another address accepts them. It is harmless if the machine
-    /// simply lacks that family (usually IPv6). It is a problem if another address of its family works, if the attempt
-    /// times out, or if other machines are refused, too. A name such as `localhost` often has an address too many.
+    /// Returns the finding for an address that accepts no connections, if another address accepts them. The address is
+    /// harmless if the machine simply lacks its family (usually IPv6). It is a problem if another address of its family
+    /// works, if the attempt times out, or if other machines are refused, too. A name such as `localhost` often has one
+    /// address more than the server uses.
     private static func passedOver(
         _ attempt: HostFacts.Attempt,
         _ connected: [HostFacts.Attempt],

@@ -2,7 +2,7 @@ internal import Ferry
 internal import FerryPlatform
 
 extension Duration {
-    /// The time in whole seconds, or else in milliseconds.
+    /// The time in seconds if it is whole, or else in milliseconds.
     var inWords: String {
         let (seconds, rest) = self.components
         return rest == 0 ? "\(seconds) s" : "\(Int((self / .milliseconds(1)).rounded())) ms"

@@ -13,9 +13,9 @@ struct CredentialFile: Sendable {
     var option: Option
     /// The name of the file in messages.
     var name: String
-    /// The path of the file. Nil if a configuration holds the content.
+    /// The path of the file; nil if a configuration holds the content.
     var path: String?
-    /// The form of the content, or the error of reading it.
+    /// The form of the content, or the error that prevented its reading.
     var form: Result<CredentialForm, TLSError>
     /// The permission bits, if other users may read or change the file; otherwise nil.
     var openPermissions: Int?
@@ -24,11 +24,11 @@ struct CredentialFile: Sendable {
 /// The facts about a certificate and its key.
 struct CertificateFacts: Sendable {
     var files: [CredentialFile]
-    /// The certificate and its issuers in the file. Empty if no certificate can be read.
+    /// The certificate and its issuers in the file. The list is empty if no certificate can be read.
     var certificates: [CertificateSummary] = []
-    /// The identity of both, or the reason why they form no identity.
+    /// The identity that certificate and key form, or the reason why they form no identity.
     var identity: Result<TLSIdentity, TLSError>
-    /// The reason why OpenSSL refuses a readable identity.
+    /// The reason why OpenSSL refuses a readable identity; nil if it accepts the identity.
     var weakness: TLSError?
 
     /// Whether certificate and key come from one PKCS#12 archive.
@@ -41,7 +41,7 @@ struct CertificateFacts: Sendable {
 /// The facts about a key for provider tokens.
 struct TokenKeyFacts: Sendable {
     var file: CredentialFile
-    /// The reason why the key cannot be used.
+    /// The reason why the key cannot be used; nil if it can.
     var fault: TLSError?
     /// Whether the key has the form that Apple issues.
     var isPKCS8 = false

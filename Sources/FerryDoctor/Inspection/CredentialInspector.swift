@@ -2,7 +2,7 @@ internal import Ferry
 internal import FerryOpenSSL
 internal import FerryTerminal
 
-/// Reads files of credentials and collects facts about them.
+/// A reader of credential files, which collects facts about them.
 enum CredentialInspector {
     static func identity(_ source: IdentitySource, _ profile: TLSProfile) -> CertificateFacts {
         switch source.files {
@@ -51,7 +51,7 @@ enum CredentialInspector {
         return facts
     }
 
-    /// - Parameter bytes: the certificates, in case the identity has failed and cannot supply them.
+    /// - Parameter bytes: the certificates, for the case that the identity has failed and cannot supply them.
     private static func complete(_ facts: inout CertificateFacts, _ bytes: [UInt8]?, _ profile: TLSProfile) {
         let identity = try? facts.identity.get()
         let text = identity?.certificateChainPEM ?? bytes ?? []

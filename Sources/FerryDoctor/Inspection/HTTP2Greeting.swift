@@ -17,26 +17,26 @@ enum HTTP2Greeting: Equatable, Sendable {
     case closed(String?)
 }
 
-/// Sends the HTTP/2 preface, waits for the server's SETTINGS, and closes. Makes no request.
+/// A handler that sends the HTTP/2 preface, waits for the server's SETTINGS, and closes. It makes no request.
 ///
-/// All methods belong to the channel's event loop.
+/// Use it on the channel's event loop only.
 final class HTTP2GreetingProbe: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// The size of a write in bytes. A greeting needs much less.
+    /// The largest size of a write, in bytes. A greeting needs much less.
     private static let writeLimit = 16 << 10
 
     private let limit: Duration
     private var session: HTTP2Session
     private var goAway: String?
     private var deadline: Scheduled<Void>?
-    /// Nil once the result was delivered.
+    /// The promise of the result; nil after the result was delivered.
     private var result: EventLoopPromise<HTTP2Greeting>?
 
     /// - Parameters:
-    ///   - limit: for the whole greeting, including TLS.
-    ///   - result: receives the greeting, if the channel becomes active.
+    ///   - limit: the longest time of the whole greeting, including TLS.
+    ///   - result: gets the greeting, if the channel becomes active.
     init(limit: Duration, result: EventLoopPromise<HTTP2Greeting>) throws(HTTP2Error) {
         self.session = try HTTP2Session(role: .client)
         self.limit = limit

@@ -55,28 +55,30 @@ struct HostFacts: Sendable {
     /// The limit of each step.
     var limit: Duration
     var addresses: Result<[SocketAddress], Resolver.Fault>
-    /// The proxy in front of the host. ``addresses`` and ``attempts`` are then its own.
+    /// The proxy in front of the host. ``addresses`` and ``attempts`` are then those of the proxy.
     var proxy: HTTPProxy?
-    /// Nil without a proxy, and if the proxy took no connection.
+    /// The answer of the proxy; nil without a proxy, and if the proxy took no connection.
     var tunnel: Tunnel?
-    /// Whether other machines are the host's clients, as for a receiver. They may try an address that this one skips.
+    /// Whether other machines are the host's clients, as for a receiver. They may try an address that this machine
+    /// skips.
     var hasOtherClients = false
     /// The attempts, in order.
     var attempts: [Attempt] = []
-    /// The handshakes, in order. Incomplete if the first one showed that the peer does not speak TLS.
+    /// The handshakes, in order. The list is incomplete if a handshake timed out, or showed that the peer does not
+    /// speak TLS.
     var handshakes: [Handshake] = []
     /// The oldest TLS that the provider accepts.
     var profile = TLSProfile.modern
-    /// The TLS 1.2 handshake with the legacy profile. Made if the modern profile had no cipher suite in common with the
-    /// server.
+    /// The TLS 1.2 handshake with the legacy profile; nil if it failed or was not needed. It is made if the modern
+    /// profile and the server have nothing in common.
     var legacyHandshake: HandshakeReport?
     /// Addresses that accept connections but no TLS, if another address speaks TLS.
     var muteAddresses: [SocketAddress] = []
-    /// Nil if no handshake brought certificates.
+    /// The server's certificates; nil if no handshake brought any.
     var server: Server?
     /// Whether the server should speak HTTP/2.
     var http2 = HTTP2Demand.none
-    /// Nil if no handshake agreed on HTTP/2.
+    /// The start of the server's HTTP/2; nil if no handshake agreed on HTTP/2.
     var greeting: HTTP2Greeting?
 
     var endpoint: String { Endpoint.text(self.host, self.port) }

@@ -6,17 +6,17 @@ internal import FerryTerminal
 internal import NIOCore
 internal import NIOPosix
 
-/// Examines a host: resolves it, connects to it, and makes one handshake for each version of TLS.
+/// An examination of a host: the look-up of its name, connections to it, and one handshake for each version of TLS.
 ///
-/// It makes few connections, one after the other, because APNs takes many for an attack. It tries at most
-/// ``addressLimit`` addresses to find one of each family that answers. Then come five connections for TLS with each of
-/// these, and one for HTTP/2. It sends only handshakes, and the SETTINGS of HTTP/2.
+/// It makes few connections, one after the other, because APNs takes many connections for an attack. It tries at most
+/// ``addressLimit`` addresses to find one of each family that answers. Then it makes up to five connections for TLS to
+/// each of these, and one for HTTP/2. It sends only handshakes, and the SETTINGS of HTTP/2.
 struct HostProbe: Sendable {
-    /// The number of addresses that are tried.
+    /// The largest number of addresses that are tried.
     static let addressLimit = 8
-    /// How long a server may take to refuse a certificate after the handshake.
+    /// The time that a server has to refuse a certificate after the handshake.
     static let verdictLimit: Duration = .seconds(1)
-    /// The time beyond the limit that a proxy gets, so that ``TunnelProbe`` sees its silence first.
+    /// The extra time that a proxy gets beyond the limit, so that ``TunnelProbe`` notices its silence first.
     private static let grace = TimeAmount.seconds(1)
     /// The versions, in the order of the handshakes. Versions that providers use come first: if the peer does not speak
     /// TLS, the rest is left out.
@@ -113,7 +113,7 @@ struct HostProbe: Sendable {
     }
 
     /// Makes handshakes with the addresses that accepted a connection, until one speaks TLS. Returns that address, or
-    /// else the first.
+    /// else the first that accepted a connection.
     private func shakeHands(_ facts: inout HostFacts) async throws -> SocketAddress? {
         var first: HostFacts?
         for attempt in facts.attempts where attempt.result == .connected {
@@ -194,7 +194,8 @@ struct HostProbe: Sendable {
                     if let proxy {
                         let tunnel = ProxyConnectHandler(proxy, host: host, port: port)
                         try channel.pipeline.syncOperations.addHandler(tunnel)
-                        // The probes begin with the tunnel. A proxy that hangs would keep them for ever.
+                        // The probes begin when the tunnel is open. Without this timer, a proxy that hangs would keep
+                        // them for ever.
                         channel.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit) + Self.grace) {
                             if tunnel.isWaiting { channel.close(promise: nil) }
                         }
@@ -220,7 +221,8 @@ struct HostProbe: Sendable {
 }
 
 extension HandshakeReport {
-    /// Whether the handshake failed because server and modern profile have nothing in common. Either side reports it.
+    /// Whether the handshake failed because server and modern profile have nothing in common. Either side may report
+    /// it.
     fileprivate var needsLegacyProfile: Bool {
         guard case .failed(let error) = self.ending else { return false }
         return error.code == .incompatiblePeer || error.code == .weakCredentials

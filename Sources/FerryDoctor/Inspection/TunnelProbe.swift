@@ -1,33 +1,33 @@
 internal import FerryProxy
 internal import NIOCore
 
-/// The handler behind that of the proxy: notes whether the tunnel opens, and closes it.
+/// The handler after that of the proxy. It notes whether the tunnel opens, and closes the connection.
 ///
-/// All methods belong to the channel's event loop.
+/// Use it on the channel's event loop only.
 final class TunnelProbe: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let limit: Duration
     private var deadline: Scheduled<Void>?
-    /// Nil once the result was delivered.
+    /// The promise of the result; nil after the result was delivered.
     private var result: EventLoopPromise<HostFacts.Tunnel>?
 
     /// - Parameters:
-    ///   - limit: for the answer of the proxy.
-    ///   - result: gets the result, if the proxy takes the connection.
+    ///   - limit: the longest wait for the answer of the proxy.
+    ///   - result: gets the result, if the proxy accepts the connection.
     init(limit: Duration, result: EventLoopPromise<HostFacts.Tunnel>) {
         self.limit = limit
         self.result = result
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        // The address took a connection before, so the limit is that of the answer.
+        // The address accepted a connection before, so nearly all of the limit is left for the answer.
         self.deadline = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(self.limit)) {
             self.finish(.silent, context)
         }
     }
 
-    // The handler of the proxy holds this back until the tunnel is open.
+    // The handler of the proxy passes this event on only when the tunnel is open.
     func channelActive(context: ChannelHandlerContext) { self.finish(.open, context) }
 
     func channelInactive(context: ChannelHandlerContext) { self.finish(.silent, context) }

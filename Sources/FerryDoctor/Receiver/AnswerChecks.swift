@@ -3,10 +3,11 @@ internal import NIOHTTP1
 
 /// The checks of a receiver's answers to posts.
 enum AnswerChecks {
-    /// The number of bytes of a KB in sentences.
+    /// The number of bytes in a KB of the sentences.
     private static let kilobyte = 1024
     /// The time above which an answer counts as slow. Apple's limit is not documented. A good receiver needs far less.
     static let slow: Duration = .seconds(1)
+    /// The time above which a slow answer is a fault.
     static let tooSlow: Duration = .seconds(3)
 
     static func findings(_ facts: ReceiverFacts) -> [Finding] {
@@ -19,7 +20,7 @@ enum AnswerChecks {
         return [small] + self.size(facts, small) + self.connection(facts) + self.speed(facts)
     }
 
-    /// The size of a post as text, in whole kilobytes: "3 KB".
+    /// Returns the size of a post as text, in whole kilobytes: "3 KB".
     static func size(_ exchange: ReceiverFacts.Exchange) -> String {
         "\((exchange.size + self.kilobyte / 2) / self.kilobyte) KB"
     }
@@ -101,7 +102,8 @@ enum AnswerChecks {
         }
     }
 
-    /// Whether two answers of the same status look alike. A firewall may also answer 403 in place of the receiver.
+    /// Whether two answers of the same status seem to come from the same program. A firewall may also answer 403 in
+    /// place of the receiver.
     private static func haveOneOrigin(_ small: HTTPClientResponse, _ large: HTTPClientResponse) -> Bool {
         ["Server", "Content-Type"].allSatisfy { small.headers[$0] == large.headers[$0] }
             && small.body.isEmpty == large.body.isEmpty

@@ -1,9 +1,9 @@
 internal import FerryHTTP1
 internal import NIOHTTP1
 
-/// A program in front of a receiver that refuses posts without a look at their signature. Its answers show its kind.
+/// A program in front of a receiver that refuses posts without checking their signature. Its answers show its kind.
 enum Gatekeeper {
-    /// A protection of forms against other sites. Apple cannot send its token.
+    /// A protection of forms against other sites. Apple cannot send the token that it demands.
     case csrf
     /// A firewall or a protection against robots, with its name.
     case firewall(String)
@@ -12,7 +12,7 @@ enum Gatekeeper {
     /// A server with TLS that got a request without TLS.
     case tls
 
-    /// The number of bytes of an answer that are searched.
+    /// The largest part of an answer that is searched, in bytes.
     private static let searched = 64 << 10
 
     init?(_ response: HTTPClientResponse) {

@@ -52,7 +52,7 @@ enum ReceiverAdvice {
             guard finding.check == .trust, isOwnAuthority else { return finding }
             return .ok(.trust, "With --ca, \(finding.sentence.withLowerInitial) Apple trusts public authorities only.")
         }
-        // The addresses are those of a proxy then, which Apple does not meet.
+        // With a proxy, the addresses are those of the proxy, which Apple does not use.
         if finding.check == .port, facts.proxy != nil { return finding }
         if problem == .clientCertificateMissing { return self.clientCertificate }
         var finding = self.chainEnd(finding, facts)
@@ -69,8 +69,9 @@ enum ReceiverAdvice {
         return finding
     }
 
-    /// The finding for a chain whose last issuer was neither sent nor is trusted. This is the most common fault of web
-    /// servers. Browsers hide it, because they fetch or remember missing certificates.
+    /// Returns the finding for a chain whose last issuer was not sent and is not trusted. Returns any other finding
+    /// unchanged. Such a chain is the most common fault of web servers. Browsers hide the fault, because they fetch or
+    /// remember missing certificates.
     private static func chainEnd(_ finding: Finding, _ facts: HostFacts) -> Finding {
         guard finding.problem == .unknownIssuer, let certificates = facts.server?.certificates,
             let last = certificates.last, !last.isSelfSigned

@@ -2,7 +2,7 @@ internal import FerryHTTP1
 
 /// The answers of a receiver of App Store Server Notifications, without judgement.
 struct ReceiverFacts: Sendable {
-    /// One request on a connection of its own.
+    /// One request, on its own connection.
     struct Exchange: Sendable {
         /// The number of bytes of the body that was sent.
         var size = 0

@@ -5,8 +5,8 @@ internal import FerryPlatform
 internal import FerryProxy
 internal import NIOHTTP1
 
-/// Sends at most three requests to a receiver, one after the other. Each has its own connection. Otherwise a server
-/// that ends a kept connection would look like one that refuses a large body.
+/// A probe that sends at most three requests to a receiver, one after the other. Each has its own connection. Otherwise
+/// a server that ends a kept connection would look like one that refuses a large body.
 struct ReceiverProbe: Sendable {
     /// The user agent. It begins like Apple's, because a firewall may check it. The rest names the doctor in a log.
     static let userAgent = "Apache-HttpClient/4.5 (ferry doctor)"

@@ -3,7 +3,7 @@ internal import FerryHTTP1
 internal import FerryTerminal
 internal import NIOHTTP1
 
-/// The check of a redirect. Apple counts it as a failure, so its target must be entered in place of the URL.
+/// The check of a redirect. Apple counts a redirect as a failure, so its target must be entered in place of the URL.
 enum RedirectCheck {
     static func finding(_ response: HTTPClientResponse, to url: HTTPURL) -> Finding {
         let status = response.status
@@ -32,7 +32,7 @@ enum RedirectCheck {
         )
     }
 
-    /// The URL without its query, which may hold a secret.
+    /// Returns the URL without its query, which may hold a secret.
     static func text(_ url: HTTPURL) -> String {
         let path = url.target.prefix { $0 != "?" }
         return "\(url)\(path)\(path.endIndex < url.target.endIndex ? "?…" : "")".printable

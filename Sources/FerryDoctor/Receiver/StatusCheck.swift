@@ -8,7 +8,7 @@ enum StatusCheck {
     /// - Parameter getStatus: the status of a GET for the same URL; nil if it was not answered.
     static func finding(_ response: HTTPClientResponse, to url: HTTPURL, getStatus: Int?) -> Finding {
         let status = response.status
-        // A receiver that refuses the notification lets a GET through, or refuses its method.
+        // A receiver that refuses only the notification answers a GET with another status.
         let isForAll = getStatus == status
         switch status {
         case 200..<300: return self.accepted(status)
