@@ -210,7 +210,7 @@ import Testing
 
     @Test func `a copy demands room for the log, and for what the store grows meanwhile`() async throws {
         try await Self.withShelf { shelf in
-            #expect(CopyFiles.room(for: 640 << 20) == UInt64((640 + 64 + 64) << 20))
+            #expect(CopyFiles.room(for: 640 << 20) == UInt64((640 + 16 + 64) << 20))
             let claim = CopyClaim(size: .max, epoch: 1, device: nil)
             let error = #expect(throws: StoreError.self) { try CopyFiles(shelf.copy).prepare(claim) }
             #expect(error?.description.contains("needs \(CopyFiles.room(for: .max)) free bytes") == true)
