@@ -32,6 +32,8 @@ struct SystemAuthorities: Equatable {
     var directories: [String]
     /// The bundles to look for, in this order.
     var bundles: [Bundle]
+    /// The environment's variables that replace OpenSSL's own places: `SSL_CERT_FILE`, `SSL_CERT_DIR`.
+    var variables: [String] = []
 
     init(file: String, directories: [String], bundles: [Bundle] = []) {
         self.file = file
@@ -39,19 +41,20 @@ struct SystemAuthorities: Equatable {
         self.bundles = bundles
     }
 
-    /// The places of this process: those that the environment names, or else OpenSSL's own and the bundles.
-    init() {
-        func given(_ variable: UnsafePointer<CChar>?) -> String? {
-            variable.flatMap { getenv($0) }.map { String(cString: $0) }
-        }
-        func usual(_ place: UnsafePointer<CChar>?) -> String { place.map { String(cString: $0) } ?? "" }
-        let file = given(X509_get_default_cert_file_env())
-        let directories = given(X509_get_default_cert_dir_env())
+    /// The places of a process: those that its environment names, or else OpenSSL's own and the bundles.
+    ///
+    /// - Parameter environment: the value of a variable; nil if it is not set.
+    init(environment: (String) -> String? = { getenv($0).map { String(cString: $0) } }) {
+        func text(_ pointer: UnsafePointer<CChar>?) -> String { pointer.map { String(cString: $0) } ?? "" }
+        let variables = [text(X509_get_default_cert_file_env()), text(X509_get_default_cert_dir_env())]
+        let file = environment(variables[0])
+        let directories = environment(variables[1])
         self.init(
-            file: file ?? usual(X509_get_default_cert_file()),
-            directories: (directories ?? usual(X509_get_default_cert_dir())).split(separator: ":").map(String.init),
+            file: file ?? text(X509_get_default_cert_file()),
+            directories: (directories ?? text(X509_get_default_cert_dir())).split(separator: ":").map(String.init),
             bundles: file == nil && directories == nil ? Self.bundles : []
         )
+        self.variables = zip(variables, [file, directories]).compactMap { $1 == nil ? nil : $0 }
     }
 
     /// The bundle to read besides OpenSSL's own places: the first that exists, if those places lack its authorities.
@@ -71,13 +74,31 @@ struct SystemAuthorities: Equatable {
         for place in [self.file] + self.directories + self.bundles.map(\.path) where !place.isEmpty {
             if !places.contains(place.printable) { places.append(place.printable) }
         }
-        let last = places.popLast() ?? ""
-        let list = places.isEmpty ? last : "\(places.joined(separator: ", ")) and \(last)"
+        let looked = places.isEmpty ? "looked nowhere" : "looked in \(Self.list(places))"
+        let variables = Self.list(self.variables)
+        let (finding, cure) =
+            switch self.variables.count {
+            case 0:
+                (
+                    "are installed on this system (\(looked); SSL_CERT_FILE and SSL_CERT_DIR are not set)",
+                    "install the package ca-certificates"
+                )
+            case let count:
+                (
+                    "were found (\(looked), because \(variables) \(count == 1 ? "is" : "are") set)",
+                    "correct or unset \(variables)"
+                )
+            }
         return TLSError(
             .invalidConfiguration,
-            "No certificate authorities are installed on this system (looked in \(list)), so no server could be trusted: "
-                + "install the package ca-certificates, or name a file of authorities."
+            "No certificate authorities \(finding), so no server could be trusted: \(cure), or name a file of authorities."
         )
+    }
+
+    /// Names with commas, and "and" before the last.
+    private static func list(_ names: [String]) -> String {
+        let (first, last) = (names.dropLast().joined(separator: ", "), names.last ?? "")
+        return first.isEmpty ? last : "\(first) and \(last)"
     }
 
     /// Adds the authorities to a context's store.

@@ -195,9 +195,9 @@ import Testing
             #expect(output.status == 2)
             #expect(
                 output.messages
-                    == "ferry: upstreams.apns: No certificate authorities are installed on this system (looked in "
-                    + "/nonexistent/cert.pem and /nonexistent/certs), so no server could be trusted: install the package "
-                    + "ca-certificates, or name a file of authorities.\n"
+                    == "ferry: upstreams.apns: No certificate authorities were found (looked in /nonexistent/cert.pem and "
+                    + "/nonexistent/certs, because SSL_CERT_FILE and SSL_CERT_DIR are set), so no server could be trusted: "
+                    + "correct or unset SSL_CERT_FILE and SSL_CERT_DIR, or name a file of authorities.\n"
             )
             _ = try harness.configuration()
             let named = try await FerryProgram.run(arguments, in: harness.directory, shell: without)

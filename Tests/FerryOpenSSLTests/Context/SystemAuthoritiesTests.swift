@@ -56,8 +56,53 @@ struct SystemAuthoritiesTests {
         )
         let places =
             "(looked in /etc/ssl/cert.pem, /etc/ssl/certs, /etc/ssl/certs/ca-certificates.crt, "
-            + "/etc/pki/tls/certs/ca-bundle.crt and /etc/ssl/ca-bundle.pem)"
+            + "/etc/pki/tls/certs/ca-bundle.crt and /etc/ssl/ca-bundle.pem; SSL_CERT_FILE and SSL_CERT_DIR are not set)"
         #expect(portable.fault.description.contains(places))
+    }
+
+    @Test func `without a variable OpenSSL's places and all bundles are looked in, and the sentence names each`() {
+        let places = SystemAuthorities { _ in nil }
+        #expect(places.bundles == SystemAuthorities.bundles)
+        #expect(!places.file.isEmpty && !places.directories.isEmpty)
+        for path in [places.file] + places.directories + places.bundles.map(\.path) {
+            #expect(places.fault.description.contains(path))
+        }
+        #expect(places.fault.description.contains("; SSL_CERT_FILE and SSL_CERT_DIR are not set)"))
+    }
+
+    @Test(
+        arguments: [
+            (
+                ["SSL_CERT_FILE": "/a/b.pem", "SSL_CERT_DIR": "/c:/d"],
+                "(looked in /a/b.pem, /c and /d, because SSL_CERT_FILE and SSL_CERT_DIR are set)",
+                "correct or unset SSL_CERT_FILE and SSL_CERT_DIR, or name"
+            ),
+            (
+                ["SSL_CERT_FILE": "/a/b.pem"], "(looked in /a/b.pem and DIRECTORY, because SSL_CERT_FILE is set)",
+                "correct or unset SSL_CERT_FILE, or name"
+            ),
+            (
+                ["SSL_CERT_DIR": "/c"], "(looked in FILE and /c, because SSL_CERT_DIR is set)",
+                "correct or unset SSL_CERT_DIR, or name"
+            ),
+            (
+                ["SSL_CERT_FILE": "", "SSL_CERT_DIR": ""],
+                "(looked nowhere, because SSL_CERT_FILE and SSL_CERT_DIR are set)",
+                "correct or unset SSL_CERT_FILE and SSL_CERT_DIR, or name"
+            ),
+        ]
+    ) func `a variable replaces its place and the bundles, and the sentence names it`(
+        environment: [String: String],
+        finding: String,
+        cure: String
+    ) {
+        let usual = SystemAuthorities { _ in nil }
+        let places = SystemAuthorities { environment[$0] }
+        #expect(places.bundles.isEmpty)
+        let expected = finding.replacing("FILE and /c", with: "\(usual.file) and /c")
+            .replacing("DIRECTORY", with: usual.directories.joined(separator: ", "))
+        #expect(places.fault.description.contains("No certificate authorities were found \(expected)"))
+        #expect(places.fault.description.contains(cure))
     }
 
     @Test func `a server is trusted whose authority is in a bundle, and a bundle without certificates is named`() throws
