@@ -40,7 +40,7 @@ PHP = """<?php
 require 'vendor/autoload.php';
 foreach (Ferry\\push(%s, ['aps' => []], ['backend' => 'echo']) as $answer) echo $answer, "\\n";
 echo strpos(file_get_contents('/proc/self/maps'), '/Ferry/libferry.so.0') ? 'inside' : 'elsewhere', "\\n";
-new ApnsPHP_Message(str_repeat('00ff', 16));
+foreach (['ApnsPHP_Message', 'ApnsPHP_Push', 'ApnsPHP_Push_Server', 'ApnsPHP_Feedback'] as $name) class_exists($name) or exit(1);
 """ % TOKENS
 NODE = """
 const ferry = require("ferry-apns");

@@ -1,6 +1,6 @@
 <?php
 
-require_once dirname(__DIR__) . '/Ferry.php';
+require_once __DIR__ . '/Autoload.php';
 
 /**
  * What ApnsPHP_Push and ApnsPHP_Feedback share: settings, log, and the options for libferry.
