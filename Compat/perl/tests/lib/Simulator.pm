@@ -11,6 +11,9 @@ use JSON::PP ();
 use POSIX ();
 use Time::HiRes qw(sleep time);
 
+# Who installs a package may have set the options of the programs.
+delete @ENV{grep { /\AFERRY_/ && !/\AFERRY_(?:LIBRARY|COMMAND|TEST_)/ } keys %ENV};
+
 my $json = JSON::PP->new->utf8->canonical;
 
 # All simulators of a test have the same keys.
