@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Packs the modules, installs each package offline in the way of its language, and sends with what was installed.
+"""Packs the modules, and installs and sends offline as "Install, and send" of Compat/README.md says it, line by line.
 
     Compat/tests/packages.py --library FILE --licences FOLDER [LANGUAGE…]
 
-The library is found inside the package, whatever the system has. FERRY_COMMAND is the command `ferry`.
+APNs is simulated. The library is found inside the package, whatever the system has. FERRY_COMMAND is the command `ferry`.
 """
 import argparse
+import collections
 import filecmp
 import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +20,18 @@ import tempfile
 COMPAT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(COMPAT)
 TOKENS = '["00ff", "bad0"]'
+# The section whose lines are run. A block stands below the language's heading.
+SECTION = "Install, and send"
+# The programs that stand for the user's, by a word of the block that installs their drop-in.
+PROGRAMS = {
+    "ferry_apns_pyapns": ["python/examples/pyapns.py"], "houston": ["ruby/examples/houston.rb"],
+    "grocer": ["ruby/examples/grocer.rb"], "apnsphp": ["php/examples/apnsphp.php"], "ferry-apns-apn-": ["node/examples/apn.js"],
+    "DropIns": ["perl/examples/net-apns.pl", "perl/examples/net-apns-extended.pl", "perl/examples/anyevent-apns.pl"],
+}
+# Their libraries cannot tell a rejection.
+SILENT = ("grocer.rb", "net-apns.pl")
+# A package's file on a page.
+FILE = r"\b[Ff]erry(?:[_-][A-Za-z_]+)*-\d+(?:\.\d+)+[\w.-]*\.(?:whl|gem|zip|tgz|tar\.gz)\b"
 # What each program prints: a sentence for each token, and then whether the library that it loaded is inside the package.
 EXPECTED = ["accepted (confirmed)", "rejected: BadDeviceToken (400). ", "inside"]
 
@@ -95,73 +109,171 @@ def one(packages, pattern):
     return next(path for path in sorted(glob.glob(os.path.join(packages, pattern))))
 
 
-def python(packages, folder):
-    pip = [sys.executable, "-m", "pip"]
-    if subprocess.run(pip + ["--version"], capture_output=True).returncode != 0:
-        raise Missing("pip")
-    wheels = [one(packages, "ferry_apns-*2014_x86_64.whl"), one(packages, "ferry_apns_pyapns-*.whl")]
-    target = os.path.join(folder, "modules")
-    run(pip + ["install", "-q", "--no-index", "--no-cache-dir", "--target", target] + wheels, folder)
-    sends([sys.executable, "-c", PYTHON], folder, PYTHONPATH=target)
+def page(name):
+    with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+        return file.read()
 
 
-def ruby(packages, folder):
+def section(text, mark, title):
+    """What stands below a heading."""
+    return re.search(r"^%s %s\n(.*?)(?=^#{1,%d} |\Z)" % (mark, re.escape(title), len(mark)), text, re.M | re.S).group(1)
+
+
+def check_names(packed):
+    """The pages name files that are packed, Compat/README.md each of them, and the README installs as that page does."""
+    version = json.loads(page("Compat/node/ferry-apns/package.json"))["version"]
+    packed = set(packed) | {"ferry-%s-linux-x86_64.tar.gz" % version}
+    pages = ["README.md"] + sorted(os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(COMPAT, "**/*.md"),
+                                                                                     recursive=True))
+    for name in pages:
+        unknown = sorted(set(re.findall(FILE, page(name))) - packed)
+        if unknown:
+            raise Failure("%s names %s, and nothing makes it" % (name, ", ".join(unknown)))
+    # The second name of a wheel is for pip 9.
+    missing = sorted(name for name in packed - set(re.findall(FILE, page("Compat/README.md"))) if ".linux_x86_64." not in name)
+    if missing:
+        raise Failure("Compat/README.md does not name %s" % ", ".join(missing))
+    commands = re.findall(r"`((?:pip|gem|unzip|npm|cpanm|tar) [^`]+)`", section(page("README.md"), "##", "Install"))
+    other = [command for command in commands if "\n%s\n" % command not in page("Compat/README.md")]
+    if len(commands) < 6 or other:
+        raise Failure("README.md has %s, and Compat/README.md has other lines" % (other or commands))
+
+
+class Simulator:
+    """`ferry simulate`, and what programs need to send there."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        os.mkdir(folder)
+        self.write("script", '{"http2": {"rules": [{"prefix": "bad0"}]}}')
+        command = [os.environ.get("FERRY_COMMAND", "ferry"), "simulate", "--http2", "0", "--tls-dir", self.path("tls"),
+                   "--script", self.path("script"), "--record", self.path("record")]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        port = json.loads(self.process.stdout.readline())["http2"]
+        authority = self.path("tls/ca.pem")
+        with open(self.path("tls/client.pem")) as certificate, open(self.path("tls/client-key.pem")) as key:
+            self.write("client.pem", certificate.read() + key.read())
+        self.write("config", json.dumps({"backend": "http2", "host": "localhost", "port": port, "ca": authority}))
+        self.module = {"FERRY_HOST": "localhost", "FERRY_PORT": str(port), "FERRY_CA": authority,
+                       "FERRY_TOPIC": "com.example.ferry", "FERRY_P8": self.path("tls/token-key.p8"),
+                       "FERRY_KEY_ID": "FERRYKEY01", "FERRY_TEAM_ID": "FERRYTEAM1"}
+        self.drop_in = {"FERRY_CONFIG": self.path("config"), "CERT": self.path("client.pem"), "TOKENS": self.path("tokens")}
+        self.sent = collections.Counter()
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w") as file:
+            file.write(text)
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait()
+
+    def judge(self):
+        """Fails unless everything arrived that was sent, and once."""
+        with open(self.path("record")) as file:
+            accepted = collections.Counter(json.loads(line)["token"] for line in file)
+        if accepted != self.sent:
+            raise Failure("sent %s, and accepted were %s" % (dict(self.sent), dict(accepted)))
+
+
+def follow(language, packages, folder, simulator, **variables):
+    """Runs the blocks of a language, in a folder that has the packages. Each must send."""
+    for name in os.listdir(packages):
+        os.link(os.path.join(packages, name), os.path.join(folder, name))
+    below = section(section(page("Compat/README.md"), "##", SECTION), "###", language)
+    for block in re.findall(r"^```\n(.*?)^```$", below, re.M | re.S):
+        programs = next((paths for word, paths in PROGRAMS.items() if word in block), [])
+        if not programs:
+            (token,) = set(re.findall(r"\b[0-9a-f]{64}\b", block))
+            output = run(["bash", "-euc", block], folder, **variables, **simulator.module)
+            if output.splitlines()[-1] != "accepted (confirmed)":
+                raise Failure("%s\nprints %s" % (block, output))
+            simulator.sent[token] += 1
+        for number, program in enumerate(programs):
+            shutil.copy(os.path.join(COMPAT, program), os.path.join(folder, "push" + os.path.splitext(program)[1]))
+            good, bad = ("%s%060x" % (prefix, len(simulator.sent)) for prefix in ("00fc", "bad0"))
+            simulator.write("tokens", "%s\n%s\n" % (good, bad))
+            # A package is installed once.
+            lines = block if number == 0 else block.splitlines()[-1]
+            output = run(["bash", "-euc", lines], folder, **variables, **simulator.drop_in)
+            told = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+            expected = [] if program.endswith(SILENT) else [{"token": bad, "status": 8}]
+            if told != expected:
+                raise Failure("%s\nwith %s prints %s" % (block, program, output))
+            simulator.sent[good] += 1
+
+
+def python(packages, folder, simulator):
+    if subprocess.run([sys.executable, "-c", "import ensurepip, venv"], capture_output=True).returncode != 0:
+        raise Missing("python3-venv")
+    run([sys.executable, "-m", "venv", "environment"], folder)
+    programs = os.path.join(folder, "environment", "bin")
+    offline = {"PIP_NO_INDEX": "1", "PIP_NO_CACHE_DIR": "1", "PATH": programs + ":" + os.environ["PATH"]}
+    follow("Python", packages, folder, simulator, **offline)
+    sends([os.path.join(programs, "python"), "-c", PYTHON], folder)
+
+
+def ruby(packages, folder, simulator):
     needs("gem", "ruby")
-    gems = [one(packages, "ferry-apns-[0-9]*.gem")] + [one(packages, "ferry-apns-%s-*.gem" % name)
-                                                       for name in ("houston", "grocer")]
     default = run(["ruby", "-e", "print Gem.default_dir"], folder)
-    place = {"GEM_HOME": folder, "GEM_PATH": folder + ":" + default}
-    for file in gems:
-        run(["gem", "install", "-q", "--local", "--no-document", file], folder, **place)
+    with open(os.path.join(folder, "gemrc"), "w") as file:
+        file.write("gem: --no-document\n")
+    place = {"GEM_HOME": folder, "GEM_PATH": folder + ":" + default, "GEMRC": os.path.join(folder, "gemrc")}
+    follow("Ruby", packages, folder, simulator, **place)
     sends(["ruby", "-w", "-e", RUBY], folder, **place)
 
 
-def php(packages, folder):
-    needs("php", "composer")
-    composer = ["composer", "--no-interaction", "--quiet", "--no-plugins"]
-    quiet = {"COMPOSER_HOME": os.path.join(folder, "home"), "COMPOSER_ALLOW_SUPERUSER": "1"}
-    for name in ("php", "apnsphp"):
-        shutil.unpack_archive(one(packages, "ferry-apns-%s-*.zip" % name), os.path.join(folder, name))
-        run(composer + ["validate", "--strict", "--no-check-version"], os.path.join(folder, name), **quiet)
-    program = os.path.join(folder, "program")
-    os.mkdir(program)
-    repositories = [{"type": "path", "url": "../php"}, {"type": "path", "url": "../apnsphp"}, {"packagist": False}]
-    with open(os.path.join(program, "composer.json"), "w") as file:
-        json.dump({"repositories": repositories, "require": {"ferry-apns/apnsphp": "*"}}, file)
-    run(composer + ["install"], program, **quiet)
-    with open(os.path.join(program, "program.php"), "w") as file:
+def php(packages, folder, simulator):
+    needs("php", "composer", "unzip")
+    home = os.path.join(folder, "home")
+    os.mkdir(home)
+    for name, text in (("home/config.json", '{"repositories": [{"packagist.org": false}]}'), ("composer.json", "{}")):
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(text)
+    quiet = {"COMPOSER_HOME": home, "COMPOSER_ALLOW_SUPERUSER": "1", "COMPOSER_NO_INTERACTION": "1"}
+    follow("PHP", packages, folder, simulator, **quiet)
+    # ApnsPHP with Composer.
+    run(["unzip", "-q", "-d", "apnsphp", os.path.basename(one(packages, "ferry-apns-apnsphp-*.zip"))], folder)
+    run(["composer", "config", "repositories.apnsphp", "path", "./apnsphp"], folder, **quiet)
+    run(["composer", "--quiet", "require", "ferry-apns/apnsphp"], folder, **quiet)
+    for name in ("ferry-apns", "apnsphp"):
+        run(["composer", "--quiet", "validate", "--strict", "--no-check-version"], os.path.join(folder, name), **quiet)
+    with open(os.path.join(folder, "program.php"), "w") as file:
         file.write(PHP)
-    sends(["php", "program.php"], program)
+    sends(["php", "program.php"], folder)
     # PHP without FFI says so, in one sentence.
-    code = "require '../php/Ferry.php';"
-    done = subprocess.run(["php", "-n", "-d", "display_errors=stderr", "-r", code], cwd=program, capture_output=True, text=True)
+    code = "require 'ferry-apns/Ferry.php';"
+    done = subprocess.run(["php", "-n", "-d", "display_errors=stderr", "-r", code], cwd=folder, capture_output=True, text=True)
     if "Ferry needs the extension FFI" not in done.stderr and done.returncode != 0:
         raise Failure("PHP without FFI: " + done.stderr)
 
 
-def node(packages, folder):
+def node(packages, folder, simulator):
     needs("node", "npm")
     with open(os.path.join(folder, "package.json"), "w") as file:
         file.write('{"private": true}')
-    files = [one(packages, "ferry-apns-[0-9]*.tgz"), one(packages, "ferry-apns-apn-*.tgz")]
-    run(["npm", "install", "--offline", "--no-audit", "--no-fund", "--silent", "--cache", os.path.join(folder, "cache")] + files,
-        folder)
+    offline = {"npm_config_" + name: value for name, value in (("offline", "true"), ("audit", "false"), ("fund", "false"),
+                                                              ("cache", os.path.join(folder, "cache")))}
+    follow("Node", packages, folder, simulator, **offline)
     sends(["node", "-e", NODE], folder)
 
 
-def perl(packages, folder):
-    needs("perl", "make")
-    base = os.path.join(folder, "installed")
+def perl(packages, folder, simulator):
+    needs("perl", "make", "cpanm")
     for pattern in ("Ferry-APNs-[0-9]*.tar.gz", "Ferry-APNs-DropIns-*.tar.gz"):
         archive = one(packages, pattern)
         shutil.unpack_archive(archive, folder)
         source = os.path.join(folder, os.path.basename(archive)[:-len(".tar.gz")])
-        variables = {"PERL5LIB": os.path.join(base, "lib/perl5")}
         run(["perl", "-e", "use ExtUtils::Manifest qw(fullcheck); my @all = fullcheck(); exit(grep { @$_ } @all)"], source)
-        run(["perl", "Makefile.PL", "INSTALL_BASE=" + base], source, **variables)
-        for target in ([], ["test"], ["install"]):
-            run(["make"] + target, source, **variables)
-    sends(["perl", "-w", "-e", PERL], folder, PERL5LIB=os.path.join(base, "lib/perl5"))
+    base = os.path.join(folder, "installed")
+    # cpanm runs the tests of a package before it installs it.
+    place = {"PERL_CPANM_OPT": "--local-lib " + base, "PERL_CPANM_HOME": os.path.join(folder, "cpanm"),
+             "PERL5LIB": os.path.join(base, "lib/perl5")}
+    follow("Perl", packages, folder, simulator, **place)
+    sends(["perl", "-w", "-e", PERL], folder, **place)
 
 
 LANGUAGES = {"python": python, "ruby": ruby, "php": php, "node": node, "perl": perl}
@@ -196,13 +308,24 @@ def main():
             failed += 1
         else:
             passed += 1
+        try:
+            check_names(names)
+            passed += 1
+        except Failure as failure:
+            print("FAILED: the names of files on pages: %s" % failure)
+            failed += 1
         for language, check in LANGUAGES.items():
             if options.languages and language not in options.languages:
                 continue
             folder = os.path.join(top, language)
             os.mkdir(folder)
+            simulator = Simulator(os.path.join(top, language + "-simulator"))
             try:
-                check(packages, folder)
+                try:
+                    check(packages, folder, simulator)
+                finally:
+                    simulator.end()
+                simulator.judge()
                 passed += 1
             except Missing as tool:
                 print("skipped: %s, which the packages for %s are installed with, is missing" % (tool, language))
