@@ -17,7 +17,7 @@ extension BinaryClient {
     var unsettledLimit: Int {
         switch self.options.cachePolicy {
         case .evict: Self.accountLimit
-        case .hold: self.effectiveCacheLength
+        case .hold: self.cacheLength.current
         }
     }
 
@@ -34,30 +34,14 @@ extension BinaryClient {
         self.lanes.reduce(into: NotificationCache.Content()) { $0.add($1.connection.cache.content) }
     }
 
-    /// The number of notifications that all caches may hold now.
-    private var effectiveCacheLength: Int {
-        switch self.options.cachePolicy {
-        case .hold where self.options.autoAdjustCache: max(self.options.cacheLimit.entries, 1)
-        case .hold, .evict: self.cacheLength
-        }
-    }
-
-    /// Reports a cache that was too small for an error response. Where the options allow it, grows the cache by
-    /// `shortfall`.
-    mutating func cacheFellShort(by shortfall: Int) {
-        self.report(.cacheTooSmall(by: shortfall))
-        guard self.options.autoAdjustCache else { return }
-        self.cacheLength = min(self.cacheLength + shortfall, max(self.options.cacheLimit.entries, 1))
-    }
-
     /// Removes the bytes of the oldest notifications until the caches are within their bounds.
     func makeRoom(on lane: Lane) {
         switch self.options.cachePolicy {
         case .evict:
-            lane.connection.evict(keeping: self.cacheLength)
+            lane.connection.evict(keeping: self.cacheLength.current)
         case .hold:
             let cached = self.cached
-            var count = cached.unsettled + cached.retained - self.effectiveCacheLength
+            var count = cached.unsettled + cached.retained - self.cacheLength.current
             var bytes = cached.unsettledBytes + cached.retainedBytes - max(self.options.cacheLimit.bytes, 1)
             while count > 0 || bytes > 0, let freed = self.laneWithOldestHistory?.connection.evictOldestHistory() {
                 count -= freed.count

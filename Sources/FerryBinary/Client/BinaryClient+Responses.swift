@@ -123,7 +123,11 @@ extension BinaryClient {
     private mutating func reject(_ sequence: UInt64, _ status: BinaryStatus, on lane: Lane) -> BatchRun? {
         let cachedFrom = lane.connection.cache.cachedFrom
         let isCached = sequence >= cachedFrom
-        if !isCached, self.options.cachePolicy == .evict { self.cacheFellShort(by: Int(cachedFrom - sequence)) }
+        if !isCached, self.options.cachePolicy == .evict {
+            let shortfall = Int(cachedFrom - sequence)
+            self.report(.cacheTooSmall(by: shortfall))
+            self.cacheLength.fellShort(by: shortfall)
+        }
         let rejection = Self.rejection(status, .gateway)
         guard let written = lane.connection.take(sequence) else {
             self.outcomes.contradict(count: 1, tags: [], kind: .rejected(rejection))

@@ -72,8 +72,7 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     /// This client's copy of ``knownDelay``, which other threads may change.
     private(set) var delay: ErrorDelay
     private let knownDelay: KnownErrorDelay
-    /// The option `cacheLength` with its later adjustments.
-    var cacheLength: Int
+    var cacheLength: NotificationCache.Length
     var probePermission = ProbePermission(pause: Self.probePause)
     /// The same for the probes of searches.
     var searchProbePermission = ProbePermission(pause: Self.probePause)
@@ -108,7 +107,7 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
         self.deadline = options.deadline.map { max(TimeAmount($0), .nanoseconds(1)) }
         self.jitter = SplitMix64(seed: seed)
         self.idleTimeout = options.idleTimeout.map { TimeAmount($0) }
-        self.cacheLength = max(options.cacheLength, 1)
+        self.cacheLength = NotificationCache.Length(options)
         self.delay = self.knownDelay.current
         let failures = ConnectionFailures(
             limit: RetryLimit(count: options.connectionRetryLimit, time: options.connectionRetryTime),

@@ -18,6 +18,8 @@ internal import NIOCore
 /// Three other sequence numbers may be in either part. Notifications from `cachedFrom` on have their bytes. An older
 /// one is a stub, an entry without bytes. Before `provedTo` every outcome is proved. Before `clearedTo` the peer was
 /// silent during a search.
+///
+/// ``Length`` says how many notifications it may hold.
 struct NotificationCache {
     private(set) var history: Deque<Written> = []
     private(set) var unsettled: Deque<Written> = []
