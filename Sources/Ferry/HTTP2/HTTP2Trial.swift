@@ -117,9 +117,9 @@ private final class HTTP2TrialHandler: ChannelInboundHandler {
                 self.answer = HTTP2Trial.Answer(maxConcurrentStreams: limit)
             case .pingAnswered:
                 if let answer { return self.finish(.success(answer), context) }
-            case .goAway(let last, let code, let data):
+            case .goAway(_, let code, let data):
                 let goAway = data.withUnsafeBufferPointer {
-                    GoAway(lastStreamID: last, errorCode: HTTP2ErrorCode(rawValue: code), debugData: $0)
+                    GoAway(errorCode: HTTP2ErrorCode(rawValue: code), debugData: $0)
                 }
                 self.goAway = goAway.description
             case .headers, .ended, .closed: break

@@ -64,9 +64,9 @@ final class HTTP2GreetingProbe: ChannelInboundHandler {
         while let event = self.session.nextEvent() {
             switch event {
             case .settings(let limit): return self.finish(.settings(maxConcurrentStreams: limit), context)
-            case .goAway(let last, let code, let data):
+            case .goAway(_, let code, let data):
                 let goAway = data.withUnsafeBufferPointer {
-                    GoAway(lastStreamID: last, errorCode: HTTP2ErrorCode(rawValue: code), debugData: $0)
+                    GoAway(errorCode: HTTP2ErrorCode(rawValue: code), debugData: $0)
                 }
                 self.goAway = goAway.description
             case .headers, .ended, .closed, .pingAnswered: break

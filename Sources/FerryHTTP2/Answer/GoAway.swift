@@ -5,23 +5,20 @@ package import FerryCore
 /// APNs puts the JSON of a failed request into the debug data ("The JSON data might also be included in a GOAWAY frame
 /// when a connection terminates", Apple). Other debug data gives no reason and is not kept.
 ///
+/// The last stream that the frame names is not kept. libnghttp2 ends the streams above it with REFUSED_STREAM, and
+/// ``RequestStreams`` returns their requests as refused.
+///
 /// Source: RFC 9113, section 6.8.
 package struct GoAway: Hashable, Sendable, CustomStringConvertible {
-    /// The last stream that the peer has processed or may still process. It has done nothing with higher ones.
-    package var lastStreamID: Int32
     package var errorCode: HTTP2ErrorCode
     /// The reason in the debug data, even if Ferry does not know it.
     package var reason: Reason?
 
     /// - Parameter debugData: read during the call.
-    package init(lastStreamID: Int32, errorCode: HTTP2ErrorCode, debugData: UnsafeBufferPointer<UInt8>) {
-        self.lastStreamID = lastStreamID
+    package init(errorCode: HTTP2ErrorCode, debugData: UnsafeBufferPointer<UInt8>) {
         self.errorCode = errorCode
         self.reason = AnswerBody(debugData).reason
     }
-
-    /// Returns whether the peer says that it did nothing with the request on that stream, so that it can be repeated.
-    package func excludes(streamID: Int32) -> Bool { streamID > self.lastStreamID }
 
     /// The cause in a few words, for an error or a log: `NO_ERROR, Shutdown`.
     package var description: String {

@@ -1,13 +1,14 @@
 internal import FerryCore
 
-/// The effect of one peer's GOAWAYs on the client.
+/// The effect of one peer's GOAWAYs on the client: whether the user hears of it, and whether the next connection waits.
 ///
 /// ```
 ///              ENHANCE_YOUR_CALM
 ///   patient ──────────────────────▶ askedForCalm
 /// ```
 ///
-/// The session returns the requests that a GOAWAY excludes as refused.
+/// ``RequestStreams`` returns the requests that a GOAWAY excludes as refused, and ``HTTP2Client`` sends them again
+/// (`read`).
 struct GoAwayState {
     private enum State {
         case patient

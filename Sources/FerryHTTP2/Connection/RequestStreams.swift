@@ -94,7 +94,8 @@ struct RequestStreams: ~Copyable {
         /// SETTINGS allow this number of streams.
         case settings(Int)
         case answered(InFlight.Request, PushAnswer)
-        /// "The stream was refused before any application processing" (RFC 9113, section 7).
+        /// "The stream was refused before any application processing" (RFC 9113, section 7). libnghttp2 also ends so the
+        /// streams that a GOAWAY excludes.
         case refused(UInt64)
         /// The request was written completely, and the peer reset it without an answer.
         case reset(UInt64, HTTP2ErrorCode)
@@ -125,14 +126,10 @@ struct RequestStreams: ~Copyable {
                 // The rest of the body would be useless, because the peer has answered already.
                 if !self.session.isSent(stream) { self.answeredEarly = stream }
                 return event
-            case .goAway(let lastStreamID, let errorCode, let debugData):
+            case .goAway(_, let errorCode, let debugData):
                 return .goAway(
                     debugData.withUnsafeBufferPointer {
-                        GoAway(
-                            lastStreamID: lastStreamID,
-                            errorCode: HTTP2ErrorCode(rawValue: errorCode),
-                            debugData: $0
-                        )
+                        GoAway(errorCode: HTTP2ErrorCode(rawValue: errorCode), debugData: $0)
                     }
                 )
             case .pingAnswered:

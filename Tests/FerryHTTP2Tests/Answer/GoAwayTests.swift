@@ -3,8 +3,8 @@ import FerryHTTP2
 import Testing
 
 @Suite struct GoAwayTests {
-    private func received(_ code: HTTP2ErrorCode, _ debugData: String, last: Int32 = 7) -> GoAway {
-        withBytes(debugData) { GoAway(lastStreamID: last, errorCode: code, debugData: $0) }
+    private func received(_ code: HTTP2ErrorCode, _ debugData: String) -> GoAway {
+        withBytes(debugData) { GoAway(errorCode: code, debugData: $0) }
     }
 
     @Test func `The JSON of the debug data names the reason`() {
@@ -18,12 +18,5 @@ import Testing
         let goAway = received(.enhanceYourCalm, debugData)
         #expect(goAway.reason == nil)
         #expect(goAway.description == "ENHANCE_YOUR_CALM")
-    }
-
-    @Test func `Only streams above the last were not processed`() {
-        let goAway = received(.noError, "")
-        #expect(!goAway.excludes(streamID: 5))
-        #expect(!goAway.excludes(streamID: 7))
-        #expect(goAway.excludes(streamID: 9))
     }
 }

@@ -9,7 +9,7 @@ import Testing
     private mutating func came(_ errorCode: HTTP2ErrorCode, _ debugData: String = "") -> GoAwayState.Action {
         self.state.came(
             Array(debugData.utf8).withUnsafeBufferPointer {
-                GoAway(lastStreamID: 0, errorCode: errorCode, debugData: $0)
+                GoAway(errorCode: errorCode, debugData: $0)
             }
         )
     }

@@ -28,7 +28,7 @@ func fuzzAnswers(_ input: inout FuzzInput) {
         if let answer { check(answer, body) }
         check(AnswerBody(body), body)
         let errorCode = HTTP2ErrorCode(rawValue: UInt32(input.rest.count))
-        let goAway = GoAway(lastStreamID: 1, errorCode: errorCode, debugData: body)
+        let goAway = GoAway(errorCode: errorCode, debugData: body)
         require(goAway.reason == AnswerBody(body).reason && !goAway.description.isEmpty)
     }
 }
