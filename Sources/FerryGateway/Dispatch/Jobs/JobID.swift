@@ -7,6 +7,11 @@ package struct JobID: RawRepresentable, Hashable, Sendable {
     package init(rawValue: UInt64) {
         self.rawValue = rawValue
     }
+
+    /// The `apns-id` that the gateway gives the notification. It is the same each time that the notification is sent.
+    ///
+    /// - Parameter node: the random number that ``Jobs`` has.
+    func apnsID(node: UInt64) -> APNSID { APNSID(node: node, number: self.rawValue) }
 }
 
 /// The result of a job.

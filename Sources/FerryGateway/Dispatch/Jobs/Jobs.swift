@@ -51,8 +51,8 @@ struct Jobs: Sendable {
     /// The client of the job; nil if the job has its final answer.
     func scope(of id: JobID) -> ReplayScope? { self.table[id]?.scope }
 
-    /// The `apns-id` of a notification. It is the same at each attempt.
-    func apnsID(of id: JobID) -> APNSID { APNSID(node: self.node, number: id.rawValue) }
+    /// The `apns-id` of a notification; see ``JobID/apnsID(node:)``.
+    func apnsID(of id: JobID) -> APNSID { id.apnsID(node: self.node) }
 
     /// Returns the number of the next job. If ``insert(_:as:)`` is not called before the next call, the number stays
     /// unused.
