@@ -29,7 +29,7 @@ package struct LocalGateway: LocalServer {
         var configuration = Gateway.Configuration(
             identity: credentials.server,
             clients: GatewayClients([(.fingerprints([credentials.client.summary.fingerprint]), 0)]),
-            identities: [GatewayIdentity(name: "old stack", routes: [0])],
+            identities: [ClientIdentity(name: "old stack", routes: [0])],
             routes: [Route(upstream: 0, topic: Array(Self.topic.utf8))]
         )
         change(&configuration)

@@ -65,14 +65,14 @@ struct GatewayFile {
         var topics: [String]
         /// The name of the client's upstream. It may be left out if there is only one upstream.
         var upstream: String?
-        var mode: GatewayIdentity.Mode
+        var mode: ClientIdentity.Mode
         /// Whether it repeats the followers of an error response; without it, the gateway finds out.
         var resends: Bool?
         /// Whether a notification that may have arrived is sent once more; nil for the value of
         /// ``GatewayFile/repeatsUnknown``.
         var repeatsUnknown: Bool?
 
-        private static let modes: OptionKind = .choice(GatewayIdentity.Mode.allCases.map(\.rawValue))
+        private static let modes: OptionKind = .choice(ClientIdentity.Mode.allCases.map(\.rawValue))
 
         init(_ object: OptionObject) throws(OptionFault) {
             var object = object

@@ -185,7 +185,7 @@ struct ClientTable {
     private let upstreams: [GatewayTables.Upstream]
     /// The upstream that each entry of 'listen' names.
     private let listeners: [Int?]
-    private(set) var identities: [GatewayIdentity] = []
+    private(set) var identities: [ClientIdentity] = []
     private(set) var routes: [Route] = []
     /// The identity of each client at each upstream. Its own upstream is nil.
     private var numbers: [[Int?: Int]] = []
@@ -207,7 +207,7 @@ struct ClientTable {
     /// Adds a client, with an identity for each upstream that it may come to.
     ///
     /// - Parameter own: the client's own upstream; nil if each entry of 'listen' names one.
-    mutating func add(_ identity: GatewayIdentity, _ topics: [String], own: Int?) {
+    mutating func add(_ identity: ClientIdentity, _ topics: [String], own: Int?) {
         var numbers: [Int?: Int] = [:]
         if let own { numbers[nil] = self.add(identity, topics, at: own) }
         for case let upstream? in self.listeners where numbers[upstream] == nil {
@@ -227,7 +227,7 @@ struct ClientTable {
         self.numbers.compactMap { $0[self.listeners[entry]] }
     }
 
-    private mutating func add(_ identity: GatewayIdentity, _ topics: [String], at upstream: Int) -> Int {
+    private mutating func add(_ identity: ClientIdentity, _ topics: [String], at upstream: Int) -> Int {
         var identity = identity
         for topic in topics {
             // APNs' answers about a topic with a credential hold for all clients.

@@ -83,7 +83,7 @@ struct GatewayPlan {
                     throw Self.fault("there is no upstream '\(name)'")
                 }
                 try Self.check(client, index, file)
-                var identity = GatewayIdentity(name: client.name, routes: [])
+                var identity = ClientIdentity(name: client.name, routes: [])
                 identity.repeatsUnknown = client.repeatsUnknown ?? file.repeatsUnknown ?? true
                 identity.mode = client.mode
                 identity.resends = client.resends

@@ -35,7 +35,7 @@ package struct Dispatch: ~Copyable {
         static func < (left: Due, right: Due) -> Bool { left.at < right.at }
     }
 
-    var identities: [GatewayIdentity]
+    var identities: [ClientIdentity]
     var jobs: Jobs
     var routes: Routes
     var verdicts: Verdicts
@@ -79,7 +79,7 @@ package struct Dispatch: ~Copyable {
     ///   - jobLimit: the largest number of notifications without a final answer. A test has a lower one.
     ///   - isStored: whether a store keeps the feedback rows.
     package init(
-        identities: [GatewayIdentity],
+        identities: [ClientIdentity],
         routes: [Route],
         upstreams: Int,
         node: UInt64,

@@ -17,7 +17,7 @@ package struct Letter: Hashable, Sendable {
     private static let textLimit = 300
 
     package var apnsID: APNSID
-    /// The name of the client in the store; see ``GatewayIdentity/storeName``.
+    /// The name of the client in the store; see ``ClientIdentity/storeName``.
     package var client: String
     /// The address of the client's scope: 4 bytes, or 16 bytes with the first 64 bits of an IPv6 address. Empty if the
     /// address is not known.

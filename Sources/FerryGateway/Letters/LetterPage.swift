@@ -33,7 +33,7 @@ package struct LetterRow: Hashable, Codable, Sendable {
 
     package init(_ letter: Letter, withPayload: Bool) {
         self.apnsID = letter.apnsID.description
-        (self.client, self.upstream) = GatewayIdentity.parts(ofStoreName: letter.client)
+        (self.client, self.upstream) = ClientIdentity.parts(ofStoreName: letter.client)
         self.topic = letter.topic
         self.reason = letter.reason.rawValue
         self.endedAt = letter.endedAt
@@ -60,7 +60,7 @@ package struct LetterFilter: Hashable, Sendable {
     }
 
     func admits(_ letter: Letter) -> Bool {
-        (self.client.map { $0 == GatewayIdentity.parts(ofStoreName: letter.client).name } ?? true)
+        (self.client.map { $0 == ClientIdentity.parts(ofStoreName: letter.client).name } ?? true)
             && (self.reason.map { $0 == letter.reason.rawValue } ?? true)
             && (self.endedBefore.map { letter.endedAt < $0 } ?? true)
     }

@@ -13,7 +13,7 @@ struct RejectionLine {
 
     init(clients: [String]) { self.clients = clients.map(Self.string) }
 
-    init(identities: [GatewayIdentity]) {
+    init(identities: [ClientIdentity]) {
         self.clients = identities.map { client in
             let upstream = client.listenerUpstream.map { #","upstream":\#(Self.string($0))"# } ?? ""
             return Self.string(client.name) + upstream

@@ -67,7 +67,7 @@ package struct RejectionList: Sendable {
     }
 
     /// Takes the clients at the start, and after each reload. Each client keeps its number.
-    mutating func rename(_ identities: [GatewayIdentity]) { self.format = RejectionLine(identities: identities) }
+    mutating func rename(_ identities: [ClientIdentity]) { self.format = RejectionLine(identities: identities) }
 
     /// Takes the rows and the place that an earlier process left.
     mutating func restore(_ rows: [StoreRow], place: ListPlace?) {

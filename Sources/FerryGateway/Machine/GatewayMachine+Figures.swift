@@ -16,7 +16,7 @@ package struct GatewayFigures: Sendable {
         package var heardAt: UInt32?
         /// The number of devices in the client's feedback list.
         package var feedbackRows: Int
-        package var mode: GatewayIdentity.Mode
+        package var mode: ClientIdentity.Mode
         /// Whether the configuration says that the client repeats the followers of an error response; nil if it does
         /// not say.
         package var resends: Bool?

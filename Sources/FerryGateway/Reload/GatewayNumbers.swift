@@ -92,7 +92,7 @@ package struct GatewayNumbers: Sendable {
             let (old, upstream) = (before.upstreams[number], self.tables.upstreams[number])
             if !old.isConfigured || old.settings != upstream.settings { change.replaced.insert(number) }
         }
-        let identities = new.identities.map { identity -> GatewayIdentity in
+        let identities = new.identities.map { identity -> ClientIdentity in
             var identity = identity
             identity.routes = identity.routes.map { index in
                 self.number(of: new.routes[index], at: upstreams.numbers[new.routes[index].upstream])
@@ -180,13 +180,13 @@ extension GatewayTables.Upstream: NumberedRow {
     fileprivate var label: String { self.name }
 }
 
-extension GatewayIdentity: NumberedRow {
+extension ClientIdentity: NumberedRow {
     fileprivate var lastingName: String { self.storeName }
     /// The name for people.
     package var label: String { self.listenerUpstream.map { "\(self.name) (\($0))" } ?? self.name }
 
     /// Whether both have the same settings. Another key of an upstream makes no difference.
-    fileprivate func isSame(as other: GatewayIdentity, _ routes: [Route]) -> Bool {
+    fileprivate func isSame(as other: ClientIdentity, _ routes: [Route]) -> Bool {
         self.mode == other.mode && self.resends == other.resends && self.repeatsUnknown == other.repeatsUnknown
             && self.sign == other.sign && self.routes.count == other.routes.count
             && zip(self.routes, other.routes).allSatisfy {

@@ -23,8 +23,8 @@ extension GatewayTables {
             if known == nil {
                 self.routes.append(Route(upstream: upstream, topic: gate.topic, upstreamKey: key))
             }
-            let parts = GatewayIdentity.parts(ofStoreName: name)
-            var identity = GatewayIdentity(name: parts.name, routes: [known ?? self.routes.count - 1])
+            let parts = ClientIdentity.parts(ofStoreName: name)
+            var identity = ClientIdentity(name: parts.name, routes: [known ?? self.routes.count - 1])
             identity.listenerUpstream = parts.listenerUpstream
             identity.isConfigured = false
             self.identities.append(identity)

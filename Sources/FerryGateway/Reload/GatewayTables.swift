@@ -20,10 +20,10 @@ package struct GatewayTables: Sendable {
     }
 
     package var upstreams: [Upstream]
-    package var identities: [GatewayIdentity]
+    package var identities: [ClientIdentity]
     package var routes: [Route]
 
-    package init(upstreams: [Upstream], identities: [GatewayIdentity], routes: [Route]) {
+    package init(upstreams: [Upstream], identities: [ClientIdentity], routes: [Route]) {
         self.upstreams = upstreams
         self.identities = identities
         self.routes = routes

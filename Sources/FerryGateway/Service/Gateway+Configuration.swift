@@ -42,7 +42,7 @@ extension Gateway {
         /// have no names, and the gateway is never reloaded.
         package var upstreams: [GatewayTables.Upstream] = []
         /// The identities. They decide how each client's notifications are forwarded.
-        package var identities: [GatewayIdentity]
+        package var identities: [ClientIdentity]
         package var routes: [Route]
         /// The store; nil for a gateway without one.
         package var store: (any GatewayStore)?
@@ -55,7 +55,7 @@ extension Gateway {
         package init(
             identity: TLSIdentity,
             clients: GatewayClients,
-            identities: [GatewayIdentity],
+            identities: [ClientIdentity],
             routes: [Route]
         ) {
             self.doors = [Door(identity: identity, clients: clients)]

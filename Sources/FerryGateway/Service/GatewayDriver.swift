@@ -96,7 +96,7 @@ final class GatewayDriver: @unchecked Sendable {
     }
 
     /// Takes the names of the clients. Each client keeps its number.
-    func rename(_ identities: [GatewayIdentity]) {
+    func rename(_ identities: [ClientIdentity]) {
         self.names = identities.map(\.label)
         self.storeNames = identities.map(\.storeName)
     }

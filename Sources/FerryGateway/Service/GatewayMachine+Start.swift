@@ -33,7 +33,7 @@ extension GatewayMachine {
         }
     }
 
-    private static func list(_ clients: [GatewayIdentity], firstNumber: UInt64, isStored: Bool) -> RejectionList {
+    private static func list(_ clients: [ClientIdentity], firstNumber: UInt64, isStored: Bool) -> RejectionList {
         var list = RejectionList(clients: clients.map(\.name), firstNumber: firstNumber, isStored: isStored)
         list.rename(clients)
         return list

@@ -58,7 +58,7 @@ struct ChaosRun {
             clients: GatewayClients(
                 identities.enumerated().map { (.fingerprints([$0.element.summary.fingerprint]), $0.offset) }
             ),
-            identities: ChaosManner.allCases.map { GatewayIdentity(name: "\($0)", routes: [0]) },
+            identities: ChaosManner.allCases.map { ClientIdentity(name: "\($0)", routes: [0]) },
             routes: [Route(upstream: 0, topic: Array(Self.topic.utf8))]
         )
         configuration.feedbackPort = 0

@@ -87,7 +87,7 @@ import Testing
             clients: GatewayClients(
                 identities.enumerated().map { (.fingerprints([$0.element.summary.fingerprint]), $0.offset) }
             ),
-            identities: Self.topics.indices.map { GatewayIdentity(name: Self.topics[$0], routes: [$0]) },
+            identities: Self.topics.indices.map { ClientIdentity(name: Self.topics[$0], routes: [$0]) },
             routes: Self.topics.map { Route(upstream: 0, topic: Array($0.utf8)) }
         )
         configuration.identities[0].resends = false

@@ -123,7 +123,7 @@ final class IsolationWorld {
                 if isWarm { route.gate.accepted(now: 1_700_000_000) }
                 routes.append(route)
             }
-            var identity = GatewayIdentity(name: "\(number)", routes: Array(first..<routes.count))
+            var identity = ClientIdentity(name: "\(number)", routes: Array(first..<routes.count))
             identity.resends = false
             identity.repeatsUnknown = repeatsUnknown
             return identity

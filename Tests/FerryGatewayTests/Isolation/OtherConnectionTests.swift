@@ -62,7 +62,7 @@ import Testing
         private(set) var events: [GatewayEvent] = []
 
         init() {
-            var identity = GatewayIdentity(name: "old", routes: [0])
+            var identity = ClientIdentity(name: "old", routes: [0])
             identity.resends = false
             let dispatch = Dispatch(
                 identities: [identity],

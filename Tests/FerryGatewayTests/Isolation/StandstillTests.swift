@@ -29,7 +29,7 @@ import Testing
         init(clients: Int = 1, topics: [String] = ["com.example.app"], apns: @escaping APNs) {
             self.apns = apns
             let dispatch = Dispatch(
-                identities: (0..<clients).map { GatewayIdentity(name: "\($0)", routes: Array(topics.indices)) },
+                identities: (0..<clients).map { ClientIdentity(name: "\($0)", routes: Array(topics.indices)) },
                 routes: topics.map { Route(upstream: 0, topic: Array($0.utf8)) },
                 upstreams: 1,
                 node: 1

@@ -20,7 +20,7 @@ enum GatewayProcess {
         upstreamKey: [UInt8] = [],
         repeatsUnknown: Bool = true,
         hasList: Bool = false,
-        _ change: (inout GatewayIdentity) -> Void = { _ in },
+        _ change: (inout ClientIdentity) -> Void = { _ in },
         now: Moment,
         boot: BootIdentifier? = Self.boot,
         makeKey: @escaping (ArraySlice<UInt8>, ArraySlice<UInt8>) -> ReplayKey
@@ -70,9 +70,9 @@ enum GatewayProcess {
         firstJob: UInt64,
         upstreamKey: [UInt8] = [],
         isStored: Bool,
-        _ change: (inout GatewayIdentity) -> Void = { _ in }
+        _ change: (inout ClientIdentity) -> Void = { _ in }
     ) -> Dispatch {
-        var identity = GatewayIdentity(name: "old", routes: [0])
+        var identity = ClientIdentity(name: "old", routes: [0])
         change(&identity)
         return Dispatch(
             identities: [identity],

@@ -38,7 +38,7 @@ final class GatewayStoreScene {
         }
     }
 
-    private let change: (inout GatewayIdentity) -> Void
+    private let change: (inout ClientIdentity) -> Void
     /// The host and the credential of the upstream, for the next process.
     var upstreamKey: [UInt8] = []
 
@@ -47,7 +47,7 @@ final class GatewayStoreScene {
     init(
         upstreamKey: [UInt8] = [],
         hasList: Bool = false,
-        _ change: @escaping (inout GatewayIdentity) -> Void = { _ in }
+        _ change: @escaping (inout ClientIdentity) -> Void = { _ in }
     ) throws {
         self.hasList = hasList
         self.change = change

@@ -17,7 +17,7 @@ import Testing
     /// A scene with one dead letter to the token 1.
     private func scene(
         _ outcome: Outcome = Self.wrong,
-        _ change: @escaping (inout GatewayIdentity) -> Void = { _ in }
+        _ change: @escaping (inout ClientIdentity) -> Void = { _ in }
     ) throws -> GatewayStoreScene {
         let scene = try GatewayStoreScene(change)
         scene.warm()

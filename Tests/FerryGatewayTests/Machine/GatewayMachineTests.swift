@@ -21,9 +21,9 @@ import Testing
             topics: [String] = ["com.example.app"],
             repeatsUnknown: Bool = true,
             jobLimit: Int = GatewayBounds.Jobs.count,
-            _ change: (inout GatewayIdentity) -> Void = { _ in }
+            _ change: (inout ClientIdentity) -> Void = { _ in }
         ) {
-            var identity = GatewayIdentity(name: "old", routes: Array(topics.indices))
+            var identity = ClientIdentity(name: "old", routes: Array(topics.indices))
             identity.repeatsUnknown = repeatsUnknown
             change(&identity)
             let dispatch = Dispatch(

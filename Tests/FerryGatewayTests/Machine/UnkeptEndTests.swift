@@ -16,7 +16,7 @@ import Testing
 
         init() {
             let dispatch = Dispatch(
-                identities: [GatewayIdentity(name: "shop", routes: [0])],
+                identities: [ClientIdentity(name: "shop", routes: [0])],
                 routes: [Route(upstream: 0, topic: Array("com.example.shop".utf8))],
                 upstreams: 1,
                 node: 1

@@ -10,7 +10,7 @@ import Testing
     ) -> GatewayTables {
         GatewayTables(
             upstreams: upstreams.map { .init(name: $0.name, key: Array($0.key.utf8), settings: Array($0.key.utf8)) },
-            identities: clients.indices.map { GatewayIdentity(name: clients[$0].name, routes: [$0]) },
+            identities: clients.indices.map { ClientIdentity(name: clients[$0].name, routes: [$0]) },
             routes: clients.map {
                 Route(
                     upstream: $0.upstream,

@@ -117,7 +117,7 @@ import Testing
             routes += client.topics.map {
                 Route(upstream: client.upstream, topic: Array($0.utf8), upstreamKey: upstreams[client.upstream].key)
             }
-            return GatewayIdentity(name: client.name, routes: Array(first..<routes.count))
+            return ClientIdentity(name: client.name, routes: Array(first..<routes.count))
         }
         return GatewayTables(upstreams: upstreams, identities: identities, routes: routes)
     }

@@ -50,7 +50,7 @@ struct GatewayHarness {
         var configuration = Gateway.Configuration(
             identity: credentials.server,
             clients: GatewayClients([(.fingerprints([credentials.client.summary.fingerprint]), 0)]),
-            identities: [GatewayIdentity(name: "old stack", routes: Array(topics.indices))],
+            identities: [ClientIdentity(name: "old stack", routes: Array(topics.indices))],
             routes: topics.map { Route(upstream: 0, topic: Array($0.utf8)) }
         )
         configuration.onEvent = { event, _ in events.append(event) }

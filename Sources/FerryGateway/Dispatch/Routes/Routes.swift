@@ -143,7 +143,7 @@ struct Routes: Sendable {
     // MARK: Reloads and earlier processes
 
     /// Changes a client's rows after a reload: the gate of its first topic, and whether the reload removed the client.
-    mutating func note(_ identity: GatewayIdentity) {
+    mutating func note(_ identity: ClientIdentity) {
         guard let route = identity.routes.first, let key = GateRow.key(of: self.routes[route]) else { return }
         let (name, isConfigured) = (identity.storeName, identity.isConfigured)
         self.rowChanges.append(StoreChange(.gates, key: GateRow.key(ofClient: name), value: key))
@@ -156,7 +156,7 @@ struct Routes: Sendable {
     ///
     /// - Returns: the store names of the clients whose first topic had another host, credential or name in an earlier
     ///   process.
-    mutating func restore(_ rows: [StoreRow], of identities: [GatewayIdentity], now: UInt32) -> Set<String> {
+    mutating func restore(_ rows: [StoreRow], of identities: [ClientIdentity], now: UInt32) -> Set<String> {
         let rows = Dictionary(rows.map { ($0.key, $0.value) }, uniquingKeysWith: { first, _ in first })
         for index in self.routes.indices {
             guard let key = GateRow.key(of: self.routes[index]), let value = rows[key],

@@ -2,7 +2,7 @@
 ///
 /// A client that comes through listeners with different upstreams has an identity for each upstream. So each upstream
 /// has its own feedback list, known bad tokens and copies.
-package struct GatewayIdentity: Sendable {
+package struct ClientIdentity: Sendable {
     /// The name of the client in logs and lists.
     package var name: String
     /// The name of the upstream, if a listener names it; nil for the client's own upstream.
