@@ -1,8 +1,8 @@
 internal import NIOPosix
 
-/// The file of the list of rejections, with its own thread. Only its owner can read it. See ``ListFileCore``.
-package final class ListFile: ListWriter {
-    private let core: ListFileCore
+/// The file of the list of rejections, with its own thread. Only its owner can read it. ``ListWriter`` writes it.
+package final class ListFile: Sendable {
+    private let writer: ListWriter
     private let thread = NIOThreadPool(numberOfThreads: 1)
 
     /// Opens the file, and makes it if necessary. A FIFO is opened when a program reads it.
@@ -10,8 +10,8 @@ package final class ListFile: ListWriter {
     /// - Parameter survivesPowerLoss: whether a batch waits for the disk.
     /// - Throws: ``Fault`` when the file cannot be written.
     package init(path: String, survivesPowerLoss: Bool = false) throws(Fault) {
-        self.core = ListFileCore(path: path, survivesPowerLoss: survivesPowerLoss)
-        try self.core.begin()
+        self.writer = ListWriter(path: path, survivesPowerLoss: survivesPowerLoss)
+        try self.writer.begin()
         self.thread.start()
     }
 
@@ -22,15 +22,19 @@ package final class ListFile: ListWriter {
         package init(_ description: String) { self.description = description }
     }
 
-    package func write(_ batch: ListBatch, then: @escaping @Sendable (ListAnswer) -> Void) {
+    /// Appends whole lines. The next call comes after the answer to this one.
+    ///
+    /// - Parameter then: called once, on any thread.
+    func write(_ batch: ListBatch, then: @escaping @Sendable (ListAnswer) -> Void) {
         self.thread.submit { state in
             guard case .active = state else { return then(ListAnswer(count: 0, trouble: "The file is closed")) }
-            then(self.core.append(batch))
+            then(self.writer.append(batch))
         }
     }
 
-    package func close() {
-        self.thread.submit { _ in self.core.end() }
+    /// Closes the file, without waiting for a disk that hangs.
+    func close() {
+        self.thread.submit { _ in self.writer.end() }
         self.thread.shutdownGracefully { _ in }
     }
 }

@@ -47,7 +47,7 @@ extension Gateway {
         /// The store; nil for a gateway without one.
         package var store: (any GatewayStore)?
         /// The file of the list of rejections; nil if only ``onEvent`` gets the rejections.
-        package var list: (any ListWriter)?
+        package var list: ListFile?
         /// Gets each event that should be logged, with the counts at that time. It runs on the gateway's event loop,
         /// and must not block.
         package var onEvent: @Sendable (GatewayEvent, FateCounts) -> Void = { _, _ in }

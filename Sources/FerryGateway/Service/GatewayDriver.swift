@@ -22,7 +22,7 @@ final class GatewayDriver: @unchecked Sendable {
     var drainCheck: Scheduled<Void>?
     let sides = SideProviders()
     private let store: (any GatewayStore)?
-    private let list: (any ListWriter)?
+    private let list: ListFile?
     /// The names of the clients for people, and in the store.
     private var names: [String]
     private var storeNames: [String]
@@ -62,7 +62,7 @@ final class GatewayDriver: @unchecked Sendable {
         _ machine: GatewayMachine,
         upstreams: [GatewayUpstream],
         store: (any GatewayStore)?,
-        list: (any ListWriter)? = nil,
+        list: ListFile? = nil,
         names: [String],
         on eventLoop: any EventLoop,
         onEvent: @escaping (GatewayEvent, FateCounts) -> Void

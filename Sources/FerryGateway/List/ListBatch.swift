@@ -1,0 +1,18 @@
+/// A batch of lines for the file.
+struct ListBatch: Hashable, Sendable {
+    /// The lines, each with its line break. An empty list only asks for the place.
+    var lines: [[UInt8]]
+    /// The place where the last batch ended; nil if it is not known. A killed process may have written some of these
+    /// lines behind that place.
+    var after: ListPlace?
+}
+
+/// The answer to a batch.
+struct ListAnswer: Hashable, Sendable {
+    /// The number of lines that are in the file now, from the first.
+    var count: Int
+    /// The place after these lines; nil if the file is not a regular file.
+    var place: ListPlace?
+    /// The reason why lines are missing; nil if all were written.
+    var trouble: String?
+}
