@@ -1,9 +1,7 @@
 internal import ArgumentParser
 internal import FerryAdmin
-internal import FerryCore
 internal import FerryHTTP1
 internal import FerryOpenSSL
-internal import FerryPlatform
 internal import FerryTerminal
 
 /// The options that name the admin service of another process.
@@ -47,35 +45,5 @@ struct AdminPlaceOptions: ParsableArguments {
         }
         let roots: TrustRoots = try self.ca.map { try .ofOption("--ca", $0) } ?? .system
         return try AdminClient(url: url, token: token, trustRoots: roots)
-    }
-}
-
-extension AdminClient {
-    /// Returns the status of a server, and its text.
-    ///
-    /// - Throws: ``CommandFailure`` with exit status 3 when there is none.
-    func status<Status: ShownStatus>() async throws(CommandFailure) -> (Status, String) {
-        let server = Status.server
-        let response: HTTPClientResponse
-        do throws(HTTPClientError) {
-            response = try await self.get("/status")
-        } catch {
-            throw CommandFailure(.noConnection, "The \(server.word) does not answer: \(error.description)")
-        }
-        let text = String(decoding: response.body, as: UTF8.self)
-        guard response.status == 200 else {
-            throw CommandFailure(
-                .noConnection,
-                "The \(server.word) answers with status \(response.status): \(String(text.prefix { $0 != "\n" }).printable)"
-            )
-        }
-        do {
-            return (try JSONDecoder().decode(Status.self, from: Data(response.body)), text)
-        } catch {
-            throw CommandFailure(
-                .noConnection,
-                "The answer is no status of a \(server.word) of this version: use the 'ferry' that it was started with."
-            )
-        }
     }
 }

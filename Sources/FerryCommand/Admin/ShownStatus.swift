@@ -1,5 +1,8 @@
 internal import ArgumentParser
 internal import FerryAdmin
+internal import FerryCore
+internal import FerryHTTP1
+internal import FerryPlatform
 internal import FerryTerminal
 
 /// A status that the commands `status` and `top` show.
@@ -30,13 +33,42 @@ extension ShownStatus {
 }
 
 extension AdminClient {
-    /// Prints the status of a server.
+    /// Returns the status of a server, and its text.
     ///
-    /// - Throws: ``ExitStatus`` with `notAllAccepted` if the server is not well.
-    func print<Status: ShownStatus>(_: Status.Type, json: Bool) async throws {
+    /// - Throws: ``CommandFailure`` with ``ShownStatus/exitStatusWithoutAnswer`` when there is none.
+    func status<Status: ShownStatus>() async throws(CommandFailure) -> (Status, String) {
+        let server = Status.server
+        let response: HTTPClientResponse
+        do throws(HTTPClientError) {
+            response = try await self.get("/status")
+        } catch {
+            throw CommandFailure(
+                Status.exitStatusWithoutAnswer,
+                "The \(server.word) does not answer: \(error.description)"
+            )
+        }
+        let text = String(decoding: response.body, as: UTF8.self)
+        guard response.status == 200 else {
+            throw CommandFailure(
+                Status.exitStatusWithoutAnswer,
+                "The \(server.word) answers with status \(response.status): \(String(text.prefix { $0 != "\n" }).printable)"
+            )
+        }
+        do {
+            return (try JSONDecoder().decode(Status.self, from: Data(response.body)), text)
+        } catch {
+            throw CommandFailure(
+                Status.exitStatusWithoutAnswer,
+                "The answer is no status of a \(server.word) of this version: use the 'ferry' that it was started with."
+            )
+        }
+    }
+
+    /// Prints the status of a server, and returns it.
+    func print<Status: ShownStatus>(_: Status.Type, json: Bool) async throws -> Status {
         let (status, text): (Status, String) = try await self.status()
         try Console.printList(json ? text : status.screen)
-        guard status.condition.level == .well else { throw ExitStatus.notAllAccepted }
+        return status
     }
 
     /// Shows the status of a server, live.
@@ -57,7 +89,7 @@ extension AdministeredServer {
             discussion: """
                 Asks the admin service of the \(self.word): over its socket, as the user that runs it, or over its port.
 
-                The exit status is 0 if the \(self.word) is well, 1 if there is trouble, and 3 if nobody answers.
+                \(self.statusExitHelp)
 
                 Examples:
                   ferry \(self.rawValue) status \(self.place)

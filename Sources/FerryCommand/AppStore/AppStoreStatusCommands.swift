@@ -29,7 +29,10 @@ struct AppStoreStatusCommand: AsyncParsableCommand {
     @Flag(help: "Print the status as one JSON object.")
     var json = false
 
-    func run() async throws { try await self.receiver.client().print(AppStoreStatus.self, json: self.json) }
+    func run() async throws {
+        let status = try await self.receiver.client().print(AppStoreStatus.self, json: self.json)
+        if status.exitStatus != .success { throw status.exitStatus }
+    }
 }
 
 /// The command `ferry appstore top`.

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import FerryGateway
+internal import FerryTerminal
 
 /// The command `ferry gateway status`.
 struct GatewayStatusCommand: AsyncParsableCommand {
@@ -15,7 +16,8 @@ struct GatewayStatusCommand: AsyncParsableCommand {
     func run() async throws {
         try await self.gateway.reportingFailure {
             let client = try self.place.client { try self.gateway.adminSocket(orPort: true) }
-            try await client.print(GatewayStatus.self, json: self.json)
+            let status = try await client.print(GatewayStatus.self, json: self.json)
+            if status.exitStatus != .success { throw status.exitStatus }
         }
     }
 }
