@@ -4,7 +4,7 @@ internal import NIOCore
 ///
 /// A bound that only one type needs stands in that type: a segment of the journal (``Segment/limit``), letters
 /// (``LetterShelf``), the list of rejections (``RejectionList``), feedback rows (``FeedbackRows``), strangers
-/// (``StrangerOrder``).
+/// (``StrangerOrder``). An idle client has no bound, as `GatewayConnection+Time.swift` says.
 enum GatewayBounds {
     // MARK: The replay filter
 
@@ -155,7 +155,6 @@ enum GatewayBounds {
     /// the drain need this time.
     static let lastWord: TimeAmount = .seconds(2)
     /// The silence after which, at a shutdown, a client has forgotten its last notification, and gets a plain close.
-    /// While the gateway runs, silence closes no connection of a client that has sent something.
     static let forgetsLast: TimeAmount = .minutes(1)
     /// How long a full window may stop the reading before the connection ends. Old clients wait 10 s for a write, so
     /// the reading may stop for at most 8 s. This time, ``journal`` and ``drainQuiet`` add up to 8 s.

@@ -4,8 +4,7 @@ internal import NIOCore
 extension GatewayConnection {
     /// The state of the connection; ``GatewayConnection`` has the drawing.
     enum State: Sendable {
-        /// Notifications are read, without a time limit: an idle client keeps its connection. ``StrangerOrder`` ends
-        /// connections that never send.
+        /// Notifications are read, without a time limit.
         case reading
         /// A last word is known, and waits until the client is calm.
         case calming(Candidate)

@@ -1,6 +1,11 @@
 internal import FerryCore
 internal import NIOCore
 
+/// The times of a connection.
+///
+/// An idle client keeps its connection: while the gateway runs, there is no time limit in ``State/reading``.
+/// ``StrangerOrder`` closes connections on which a client has sent nothing, when others want their places. After an error
+/// response, ``GatewayBounds/drainQuiet`` and ``GatewayBounds/deafQuiet`` end a silent connection.
 extension GatewayConnection {
     /// Changes state as far as inputs and time allow, and returns the next action.
     mutating func proceed(
