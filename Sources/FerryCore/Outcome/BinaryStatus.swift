@@ -31,7 +31,8 @@ public struct BinaryStatus: RawRepresentable, Hashable, Sendable, CustomStringCo
     public static let invalidPayloadSize = BinaryStatus(rawValue: 7)
     /// "Invalid token": wrong, or of the other environment.
     public static let invalidToken = BinaryStatus(rawValue: 8)
-    /// "Shutdown". This is not a refusal. The identifier names the last notification that was *accepted*.
+    /// "Shutdown". This is not a refusal. The identifier names the last notification that was *accepted*. The gateway
+    /// discards the notifications after it, as after a refused one.
     public static let shutdown = BinaryStatus(rawValue: 10)
     /// "Protocol error (APNs could not parse the notification)".
     public static let protocolError = BinaryStatus(rawValue: 128)
