@@ -1,6 +1,8 @@
 package import FerryOpenSSL
 
-/// One of Apple's hosts for providers ("Binary Provider API"; "Sending notification requests to APNs").
+/// One of Apple's hosts for providers with its port ("Binary Provider API"; "Sending notification requests to APNs").
+///
+/// APNs has another port, too: ``HTTP2Configuration/alternativePort``.
 package struct AppleHost: Equatable, Sendable {
     package enum Service: Sendable {
         case binary, feedback, http2
@@ -10,29 +12,36 @@ package struct AppleHost: Equatable, Sendable {
 
     package var service: Service
     package var environment: CertificateSummary.Environment
+    package var port: Int
+
+    /// All hosts by name, in lower case.
+    private static let table: [String: AppleHost] = [
+        BinaryConfiguration.productionHost: .init(.binary, .production, BinaryConfiguration.defaultPort),
+        BinaryConfiguration.sandboxHost: .init(.binary, .sandbox, BinaryConfiguration.defaultPort),
+        FeedbackConfiguration.productionHost: .init(.feedback, .production, FeedbackConfiguration.defaultPort),
+        FeedbackConfiguration.sandboxHost: .init(.feedback, .sandbox, FeedbackConfiguration.defaultPort),
+        HTTP2Configuration.productionHost: .init(.http2, .production, HTTP2Configuration.defaultPort),
+        HTTP2Configuration.productionBroadcastHost: .init(.http2, .production, HTTP2Configuration.defaultPort),
+        HTTP2Configuration.sandboxHost: .init(.http2, .sandbox, HTTP2Configuration.defaultPort),
+        HTTP2Configuration.sandboxBroadcastHost: .init(.http2, .sandbox, HTTP2Configuration.defaultPort),
+        "api.development.push.apple.com": .init(.http2, .sandbox, HTTP2Configuration.defaultPort),
+        ChannelManagerConfiguration.productionHost:
+            .init(.channels, .production, ChannelManagerConfiguration.productionPort),
+        ChannelManagerConfiguration.sandboxHost: .init(.channels, .sandbox, ChannelManagerConfiguration.sandboxPort),
+    ]
 
     /// - Parameter name: in upper or lower case, with or without the final dot. Nil is returned for names that are not
     ///   Apple's.
     package init?(_ name: String) {
         let name = name.hasSuffix(".") ? String(name.dropLast()) : name
-        switch name.lowercased() {
-        case BinaryConfiguration.productionHost: self.init(.binary, .production)
-        case BinaryConfiguration.sandboxHost: self.init(.binary, .sandbox)
-        case FeedbackConfiguration.productionHost: self.init(.feedback, .production)
-        case FeedbackConfiguration.sandboxHost: self.init(.feedback, .sandbox)
-        case HTTP2Configuration.productionHost, HTTP2Configuration.productionBroadcastHost:
-            self.init(.http2, .production)
-        case HTTP2Configuration.sandboxHost, HTTP2Configuration.sandboxBroadcastHost, "api.development.push.apple.com":
-            self.init(.http2, .sandbox)
-        case ChannelManagerConfiguration.productionHost: self.init(.channels, .production)
-        case ChannelManagerConfiguration.sandboxHost: self.init(.channels, .sandbox)
-        default: return nil
-        }
+        guard let host = Self.table[name.lowercased()] else { return nil }
+        self = host
     }
 
-    private init(_ service: Service, _ environment: CertificateSummary.Environment) {
+    private init(_ service: Service, _ environment: CertificateSummary.Environment, _ port: Int) {
         self.service = service
         self.environment = environment
+        self.port = port
     }
 
     /// Whether Apple has switched the host off, on 2021-03-31.
@@ -40,17 +49,6 @@ package struct AppleHost: Equatable, Sendable {
         switch self.service {
         case .binary, .feedback: true
         case .http2, .channels: false
-        }
-    }
-
-    package var port: Int {
-        switch self.service {
-        case .binary: BinaryConfiguration.defaultPort
-        case .feedback: FeedbackConfiguration.defaultPort
-        case .http2: HTTP2Configuration.defaultPort
-        case .channels:
-            self.environment == .production
-                ? ChannelManagerConfiguration.productionPort : ChannelManagerConfiguration.sandboxPort
         }
     }
 
