@@ -11,7 +11,8 @@ package struct HTTP2Session: ~Copyable {
         case client, server
     }
 
-    /// The settings that a session sends first, and its limits for input.
+    /// The settings that a session sends first, and its limits for input. ``ConnectionLimits`` chooses a client's values:
+    /// for notifications, and in `ConnectionLimits+Channels.swift` for channels.
     package struct Settings: Sendable {
         /// SETTINGS_MAX_CONCURRENT_STREAMS; nil if it is not sent.
         package var maxConcurrentStreams: UInt32?

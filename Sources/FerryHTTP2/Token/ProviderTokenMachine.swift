@@ -5,6 +5,8 @@ package import NIOCore
 /// The states of a provider token: when the machine makes, uses, renews and holds it. There is one machine for all
 /// connections of a team and key.
 ///
+/// It does not sign: its owner does, `ProviderTokenSource` of `Ferry`.
+///
 /// It makes nothing before the first request for a token. Every age is monotonic: if the wall clock jumps, only the
 /// time inside the next token changes. The owner's clock should continue while the computer sleeps, because the token's
 /// age does.

@@ -1,6 +1,8 @@
 internal import CFerryOpenSSL
 
 /// The cipher suites of a context. The system's policy decides which suites it has. This type decides their order.
+///
+/// The legacy profile has all suites. OpenSSL uses the weak ones only because ``TLSContext`` sets its security level to 0.
 struct CipherSuites {
     private struct Suite {
         var name: String
