@@ -32,9 +32,9 @@ actor GatewayReloader {
     private let level: LogMessage.Level
     private var present: Present
     private var admin: GatewayAdminService?
-    private var watching: Task<Void, Never>
+    private(set) var watching: Task<Void, Never>
     /// The trials of the upstreams, by their names.
-    private var trying: [String: Task<Void, Never>]
+    private(set) var trying: [String: Task<Void, Never>]
     private var last: Task<ReloadAnswer, Never>?
     private var isEnding = false
 
@@ -70,11 +70,13 @@ actor GatewayReloader {
         return self.admin?.service.port
     }
 
-    /// Makes every later reload change nothing. Call it as soon as the end has begun.
+    /// Makes every later reload change nothing, and ends all watches and trials. A reload that is under way begins none:
+    /// nobody would end them. Call it as soon as the end has begun.
     func close() {
         self.isEnding = true
         self.watching.cancel()
         for task in self.trying.values { task.cancel() }
+        self.trying = [:]
     }
 
     /// Stops to answer on the admin socket and its port.
@@ -239,8 +241,10 @@ actor GatewayReloader {
         self.tokens.forgetOthers()
         self.messages.take(GatewayMessages.Names(tables, isLegacy: plan.isLegacy))
         LogPolicy.current.level = plan.logLevel ?? self.level
-        self.watching.cancel()
-        self.watching = CertificateWatch.start(plan.certificates) { MessageWriter.shared.write($0) }
+        if !self.isEnding {
+            self.watching.cancel()
+            self.watching = CertificateWatch.start(plan.certificates) { MessageWriter.shared.write($0) }
+        }
         self.admin?.surround(self.surroundings)
     }
 
@@ -248,6 +252,7 @@ actor GatewayReloader {
     ///
     /// - Parameter watches: the watches of the new providers, by the names of their upstreams.
     private func tryUpstreams(of plan: GatewayPlan, _ watches: [String: UpstreamWatch]) {
+        guard !self.isEnding else { return }
         let names = Set(watches.keys)
         let gone = self.trying.keys.filter { names.contains($0) || !plan.upstreamNames.contains($0) }
         for name in gone { self.trying.removeValue(forKey: name)?.cancel() }
