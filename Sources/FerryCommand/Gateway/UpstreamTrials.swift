@@ -13,10 +13,6 @@ struct UpstreamTrials: Sendable {
         case failed(reason: String, code: ProviderError.Code?)
     }
 
-    /// The time between two looks at an upstream. Without them, a gateway to which nobody sends would not notice that an
-    /// upstream that has failed can be used again.
-    static let pause: Duration = .seconds(60)
-
     private let upstreams: [(name: String, configuration: HTTP2Configuration)]
 
     /// - Parameter names: the upstreams to try; nil for all.
@@ -43,20 +39,25 @@ struct UpstreamTrials: Sendable {
     ///
     /// - Parameters:
     ///   - watches: the watches of the upstreams, by their names. They get the results.
-    ///   - pause: the time between two looks. A test waits less.
+    ///   - pace: the times between trials. A test waits less.
     func start(
         _ watches: [String: UpstreamWatch],
-        pause: Duration = Self.pause,
+        pace: TrialPace = TrialPace(),
         write: @escaping @Sendable (LogMessage) -> Void
     ) -> [String: Task<Void, Never>] {
         var tasks: [String: Task<Void, Never>] = [:]
         for (name, configuration) in self.upstreams {
             guard let watch = watches[name] else { continue }
             tasks[name] = Task {
-                await Self.tryOnce(name, configuration, watch, write)
+                var pace = pace
+                await Self.tryOnce(name, configuration, watch, &pace, write)
                 // A cancelled sleep throws.
-                while (try? await Task.sleep(for: pause)) != nil {
-                    if watch.awaitsTrial { await Self.tryOnce(name, configuration, watch, write) }
+                while (try? await Task.sleep(for: pace.look)) != nil {
+                    if !watch.isFailing {
+                        pace.worked()
+                    } else if watch.awaitsTrial, pace.isDue(at: .now) {
+                        await Self.tryOnce(name, configuration, watch, &pace, write)
+                    }
                 }
             }
         }
@@ -68,6 +69,7 @@ struct UpstreamTrials: Sendable {
         _ name: String,
         _ configuration: HTTP2Configuration,
         _ watch: UpstreamWatch,
+        _ pace: inout TrialPace,
         _ write: @Sendable (LogMessage) -> Void
     ) async {
         let verdict = await self.verdict(on: configuration)
@@ -75,6 +77,7 @@ struct UpstreamTrials: Sendable {
         guard !Task.isCancelled else { return }
         switch verdict {
         case .usable:
+            pace.worked()
             guard watch.trialSucceeded() else { return }
             write(
                 LogMessage(
@@ -85,6 +88,7 @@ struct UpstreamTrials: Sendable {
                 )
             )
         case .failed(let reason, let code):
+            pace.failed(at: .now)
             // Otherwise the provider has said how its own connections fare.
             guard watch.trialFailed(.now("The trial of the connection failed: \(reason)"), code) else { return }
             write(

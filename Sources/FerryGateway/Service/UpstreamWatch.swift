@@ -159,7 +159,7 @@ package final class UpstreamWatch: ProviderObserver {
     }
 
     /// Whether the last tries to connect have failed.
-    var isFailing: Bool { self.state.withLock { $0.figures.isFailing } }
+    package var isFailing: Bool { self.state.withLock { $0.figures.isFailing } }
 
     /// Whether only a trial can end the failure, because no notification makes the provider connect.
     package var awaitsTrial: Bool { self.state.withLock { $0.figures.isFailing && $0.figures.takesTrial } }

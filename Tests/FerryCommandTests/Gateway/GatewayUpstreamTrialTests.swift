@@ -118,7 +118,8 @@ import Testing
             let watch = UpstreamWatch()
             let lines = Locked<[String]>([])
             let trials = UpstreamTrials(try GatewayCommand.plan(of: configuration))
-            let tasks = trials.start(["apns": watch], pause: .milliseconds(5)) { message in
+            let pace = TrialPace(look: .milliseconds(5), longest: .milliseconds(5))
+            let tasks = trials.start(["apns": watch], pace: pace) { message in
                 lines.withLock { $0.append(message.text) }
             }
             #expect(try await eventually { watch.awaitsTrial })
@@ -141,7 +142,7 @@ import Testing
             let watch = UpstreamWatch()
             let lines = Locked<[String]>([])
             let trials = UpstreamTrials(try GatewayCommand.plan(of: configuration))
-            let tasks = trials.start(["apns": watch], pause: .milliseconds(5)) { message in
+            let tasks = trials.start(["apns": watch], pace: TrialPace(look: .milliseconds(5))) { message in
                 lines.withLock { $0.append(message.text) }
             }
             var opened = ProviderActivity()
@@ -172,7 +173,7 @@ import Testing
             let configuration = try harness.configuration(["upstreams": "{\"apns\": \(upstream)}"])
             let watch = UpstreamWatch()
             let trials = UpstreamTrials(try GatewayCommand.plan(of: configuration))
-            let tasks = trials.start(["apns": watch], pause: .milliseconds(5)) { _ in }
+            let tasks = trials.start(["apns": watch], pace: TrialPace(look: .milliseconds(5))) { _ in }
             #expect(try await eventually { watch.figures.state == .trialFailed(.credentialsRejected) })
             for task in tasks.values { task.cancel() }
         }

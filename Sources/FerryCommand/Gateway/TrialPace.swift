@@ -1,0 +1,34 @@
+/// The times at which an upstream is tried again.
+///
+/// The looks are close together, because only a trial ends the failure of a connection that was lost while nobody sends.
+/// An upstream that keeps failing is tried after pauses that double, so that a server in trouble is not asked every few
+/// seconds.
+struct TrialPace: Sendable {
+    /// The time between two looks at an upstream, and the pause after its first failed trial.
+    let look: Duration
+    /// The longest pause after a failed trial.
+    private let longest: Duration
+    private var pause: Duration
+    private var dueAt: ContinuousClock.Instant?
+
+    init(look: Duration = .seconds(5), longest: Duration = .seconds(60)) {
+        self.look = look
+        self.longest = longest
+        self.pause = look
+    }
+
+    /// Whether an upstream that awaits a trial gets one now.
+    func isDue(at now: ContinuousClock.Instant) -> Bool { self.dueAt.map { $0 <= now } ?? true }
+
+    /// Notes that a trial has failed.
+    mutating func failed(at now: ContinuousClock.Instant) {
+        self.dueAt = now + self.pause
+        self.pause = min(self.pause * 2, self.longest)
+    }
+
+    /// Notes that the upstream does not fail. Its next failure is a new one.
+    mutating func worked() {
+        self.dueAt = nil
+        self.pause = self.look
+    }
+}
