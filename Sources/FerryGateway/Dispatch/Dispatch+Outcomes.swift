@@ -40,7 +40,12 @@ extension Dispatch {
             self.verdicts.count(job.scope.identity) { $0.gone += 1 }
             self.accepted(job, route, now: now)
             let row = FeedbackRows.Row(token: Array(job.token), since: since ?? now.epochSeconds)
-            self.verdicts.gone(row, of: job.scope.identity, topic: self.routes.topicName(of: route))
+            self.verdicts.gone(
+                row,
+                of: job.scope.identity,
+                topic: self.routes.topicName(of: route),
+                in: job.storedSegment
+            )
             var settled = self.end(id, job, .accepted)
             settled.isGone = true
             return settled
@@ -132,7 +137,7 @@ extension Dispatch {
             apnsID: self.jobs.apnsID(of: id)
         )
         // The refusal is stale if a reload changed the host or the credential. The token may be good with the new ones.
-        self.list(refusal, status, as: isStale ? nil : id)
+        self.list(refusal, status, as: isStale ? nil : id, in: job.storedSegment)
         guard isTold else {
             self.verdicts.deferRejection(of: id, client: job.scope.identity)
             return self.end(id, job, .accepted)
@@ -160,7 +165,7 @@ extension Dispatch {
             reason: reason ?? Reason(binaryStatus: status.rawValue),
             status: isTellable ? status : nil
         )
-        self.list(refusal, status, as: id)
+        self.list(refusal, status, as: id, in: nil)
     }
 
     /// Notes a notification to a token whose refusal no error response has named.
@@ -179,11 +184,16 @@ extension Dispatch {
             reason: Reason(binaryStatus: status.rawValue),
             status: isTellable ? status : nil
         )
-        self.list(refusal, status, as: id)
+        self.list(refusal, status, as: id, in: nil)
     }
 
-    private mutating func list(_ refusal: GatewayEvent.Refusal, _ status: BinaryStatus, as id: JobID?) {
-        self.verdicts.events.append(.refused(refusal))
+    private mutating func list(
+        _ refusal: GatewayEvent.Refusal,
+        _ status: BinaryStatus,
+        as id: JobID?,
+        in segment: UInt64?
+    ) {
+        self.verdicts.list(.refused(refusal), in: segment)
         if let id, let token = refusal.token { self.keep(id, token, status, of: refusal.identity) }
     }
 
@@ -225,7 +235,7 @@ extension Dispatch {
         var isRepeated = self.identities[job.scope.identity].repeatsUnknown
         // Neither this process nor the next one would send the notification again.
         if case .abandoned(isKept: false) = self.stage { isRepeated = false }
-        self.verdicts.events.append(.uncertain(self.item(id, job), again: isRepeated))
+        self.verdicts.list(.uncertain(self.item(id, job), again: isRepeated), in: job.storedSegment)
         guard isRepeated else {
             self.verdicts.count(job.scope.identity) { $0.unknown += 1 }
             self.keep(id, job, job.lastReason ?? .unknown, mayHaveArrived: true, now: now.epochSeconds)
@@ -246,7 +256,7 @@ extension Dispatch {
     }
 
     private mutating func listExpired(_ id: JobID, _ job: borrowing Job) -> Settled {
-        self.verdicts.expired(self.item(id, job), wasSent: job.attempts > 0)
+        self.verdicts.expired(self.item(id, job), wasSent: job.attempts > 0, in: job.storedSegment)
         return self.end(id, job, .accepted)
     }
 
@@ -264,7 +274,7 @@ extension Dispatch {
             reason: outcome.reason ?? job.lastReason ?? .unknown,
             apnsID: self.jobs.apnsID(of: id)
         )
-        self.verdicts.buried(refusal, wasSent: job.attempts > 0)
+        self.verdicts.buried(refusal, wasSent: job.attempts > 0, in: job.storedSegment)
         let isDoubtful = if case .uncertain = outcome { true } else { job.doubts > 0 || job.mayHaveArrived }
         self.keep(id, job, refusal.reason, mayHaveArrived: isDoubtful, now: now)
         return self.end(id, job, .accepted)

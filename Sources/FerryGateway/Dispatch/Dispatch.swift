@@ -222,7 +222,7 @@ package struct Dispatch: ~Copyable {
     private mutating func giveUp(durable: UInt64?, unless isExcepted: (Job) -> Bool) {
         for id in self.jobs.ids {
             guard let job = self.jobs[id], !isExcepted(job) else { continue }
-            if let durable, job.segment <= durable || job.isCarried { continue }
+            if let durable, job.storedSegment <= durable { continue }
             _ = self.bury(id, job, .undelivered(.shutDown), now: 0)
         }
         // No letters are kept of these: if the store takes the commits of their jobs after all, the next start sends

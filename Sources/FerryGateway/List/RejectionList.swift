@@ -16,6 +16,8 @@ internal import NIOCore
 /// then gets its line. A later commit removes the row, and notes the place after the line in the file. If the process
 /// is killed before that commit, the file has lines after the noted place, and the next process finds them there. So
 /// the next batch waits for the commit.
+///
+/// If another process takes the store, each line belongs to one of the two; see ``leave(durable:)``.
 package struct RejectionList: Sendable {
     /// The largest number of waiting lines. A million bytes are some 4,000 lines.
     package static let limit = 250_000
@@ -30,6 +32,13 @@ package struct RejectionList: Sendable {
         var bytes: [UInt8]
         /// The segment of the journal that has the line; 0 if the line is durable or there is no store.
         var segment: UInt64
+        /// The segment of the journal with the notification; nil if no segment has it.
+        var notification: UInt64?
+
+        /// Whether a store with the segments up to `durable` has the line, or its notification.
+        func isKnown(durable: UInt64) -> Bool {
+            self.segment <= durable || self.notification.map { $0 <= durable } ?? false
+        }
     }
 
     private enum State {
@@ -101,10 +110,12 @@ package struct RejectionList: Sendable {
     ///   - segment: the open segment of the journal; 0 without a store.
     ///   - seconds: the time of the event, in UNIX seconds.
     /// - Returns: the rows that change, and the number of old lines that were dropped.
-    mutating func note(_ event: GatewayEvent, segment: UInt64, at seconds: UInt32) -> (rows: [StoreChange], lost: Int) {
-        guard let bytes = self.format.bytes(of: event, at: seconds) else { return ([], 0) }
+    mutating func note(_ listed: ListedEvent, segment: UInt64, at seconds: UInt32) -> (rows: [StoreChange], lost: Int) {
+        guard let bytes = self.format.bytes(of: listed.event, at: seconds) else { return ([], 0) }
         self.lastNumber += 1
-        self.lines.append(Line(number: self.lastNumber, bytes: bytes, segment: segment))
+        self.lines.append(
+            Line(number: self.lastNumber, bytes: bytes, segment: segment, notification: listed.segment)
+        )
         self.length += bytes.count
         var rows = [Self.row(self.lastNumber, bytes)]
         // Lines that are being written may be in the file already, so only later lines are dropped.
@@ -126,7 +137,29 @@ package struct RejectionList: Sendable {
         StoreChange(.rejections, key: number.bigEndianBytes, value: bytes)
     }
 
-    /// Drops each line that no store keeps, because the process ends.
+    /// Leaves lines to the process that has taken the store: those that the store has, and those of notifications that it
+    /// has. That process writes the former, and sends the latter again and lists their answers. If this one wrote them, too,
+    /// they would be in the list twice.
+    ///
+    /// All others stay here, because nobody else knows of them: refusals of the gateway itself, and notifications that were
+    /// given up before the store had them. A batch that is being written may be in the file already. The other process
+    /// looks there for its lines; see ``ListTail``.
+    ///
+    /// The store may have a commit that it did not acknowledge, because the other process came in its midst. Then a line of
+    /// that commit may come from both, and not from neither.
+    ///
+    /// - Parameter durable: the last segment that the store has acknowledged.
+    mutating func leave(durable: UInt64) {
+        // At the end, lines of the batch that is being written may have been given up.
+        let rest = self.lines[min(self.underWay ?? 0, self.lines.count)...]
+        guard rest.contains(where: { $0.isKnown(durable: durable) }) else { return }
+        let kept = rest.filter { !$0.isKnown(durable: durable) }
+        self.lines.removeSubrange(rest.indices)
+        self.lines += kept
+        self.length = self.lines.reduce(0) { $0 + $1.bytes.count }
+    }
+
+    /// Drops every line that no store keeps, because the process ends.
     ///
     /// - Parameter durable: the last segment in the store, if another process has taken it; otherwise nil.
     /// - Returns: the number of lines.

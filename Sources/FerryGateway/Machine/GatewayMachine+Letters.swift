@@ -83,6 +83,7 @@ extension GatewayMachine {
             }
         }
         job.isReleased = true
+        job.isCarried = true
         job.isTimed = false
         // No client reads this connection, so no error response can name the notification.
         job.isNamed = false

@@ -10,13 +10,15 @@ extension GatewayMachine {
             self.journal?.change(rows, now: now)
             self.countUnlisted(lost)
         }
+        if self.isStoreTaken, let durable = self.journal?.durable { self.list?.leave(durable: durable) }
     }
 
     /// Returns the next lines for the file of the list of rejections. Call it before ``takeEvents()``, and pass the
     /// file's answer to ``written(_:now:)``.
     func takeLines(now: Moment) -> ListBatch? {
         self.noteLines(now: now)
-        // If another process has the store, nothing becomes durable, and the file is the only place for the rest.
+        // If another process has the store, nothing becomes durable, and the file is the only place for the lines that this
+        // process has kept.
         let durable = self.isStoreTaken ? nil : self.journal?.durable
         return self.list?.takeBatch(durable: durable ?? .max, now: now.monotonic)
     }

@@ -155,8 +155,8 @@ final class GatewayMachine {
         self.dispatch.verdicts.takeEvents() + (self.journal?.takeEvents() ?? []) + (self.list?.takeEvents() ?? [])
     }
 
-    /// Returns the events that the list of rejections has not seen. ``takeEvents()`` removes them.
-    func takeUnlisted() -> ArraySlice<GatewayEvent> { self.dispatch.verdicts.takeUnlisted() }
+    /// Removes and returns the events that the list of rejections has not seen. ``takeEvents()`` removes them, too.
+    func takeUnlisted() -> [ListedEvent] { self.dispatch.verdicts.takeUnlisted() }
 
     /// Counts lines of the list of rejections that were given up.
     func countUnlisted(_ count: Int) { self.dispatch.verdicts.countUnlisted(count) }

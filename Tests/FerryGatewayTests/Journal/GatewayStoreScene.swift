@@ -11,7 +11,7 @@ import Synchronization
 final class GatewayStoreScene {
     private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
-    let store = MemoryStore()
+    let store: MemoryStore
     private(set) var machine: GatewayMachine
     private(set) var now = Moment(monotonic: GatewayStoreScene.start, epochSeconds: 1_700_000_000)
     private(set) var sent: [Submission] = []
@@ -21,6 +21,8 @@ final class GatewayStoreScene {
     private(set) var batches: [ListBatch] = []
     /// Whether that file answers.
     var fileAnswers = true
+    /// Why that file takes no line; nil if it takes them.
+    var fileTrouble: String?
     private let answers = Answers()
     private var clockLag: UInt32 = 0
 
@@ -44,11 +46,14 @@ final class GatewayStoreScene {
 
     private let hasList: Bool
 
+    /// - Parameter store: the store of another scene. Its gateway finds out with its next commit that this one has it.
     init(
+        on store: MemoryStore = MemoryStore(),
         upstreamKey: [UInt8] = [],
         hasList: Bool = false,
         _ change: @escaping (inout ClientIdentity) -> Void = { _ in }
     ) throws {
+        self.store = store
         self.hasList = hasList
         self.change = change
         self.upstreamKey = upstreamKey
@@ -156,6 +161,9 @@ final class GatewayStoreScene {
         guard let batch = self.machine.takeLines(now: self.now) else { return }
         self.batches.append(batch)
         guard self.fileAnswers else { return }
+        if let fileTrouble {
+            return self.machine.written(ListAnswer(count: 0, trouble: fileTrouble), now: self.now)
+        }
         let place = ListPlace(device: 1, inode: 1, offset: UInt64(self.batches.count))
         self.machine.written(ListAnswer(count: batch.lines.count, place: place), now: self.now)
     }

@@ -91,11 +91,112 @@ import Testing
         scene.wait(.milliseconds(50))
         _ = scene.store.take()
         scene.push([2, 2], 2, on: scene.connect())
-        #expect(scene.machine.counts.unwritten == 2)
-        scene.machine.abandonList()
         // The store has the first one.
         #expect(scene.machine.counts.unwritten == 1)
+        scene.machine.abandonList()
+        #expect(scene.machine.counts.unwritten == 0)
         #expect(scene.machine.counts.unlisted == 1)
+    }
+
+    // MARK: Two processes
+
+    /// Lets another process take the store, and the first one find that out with a notification to the token 9.
+    private func takeOver(_ first: GatewayStoreScene) throws -> GatewayStoreScene {
+        let second = try GatewayStoreScene(on: first.store, hasList: true)
+        second.collect()
+        first.push([9, 9], 9, on: first.connect())
+        #expect(first.events.contains(.storeTaken))
+        return second
+    }
+
+    /// The tokens of the lines that a process has put into the file.
+    private func tokens(_ scene: GatewayStoreScene) -> [String] {
+        self.written(scene).compactMap { line in
+            line.firstRange(of: #""token":""#).map { String(line[$0.upperBound...].prefix { $0 != "\"" }) }
+        }
+    }
+
+    @Test func `a line that the store has and the file has not is written by the process that has taken it`() throws {
+        let first = try self.scene()
+        // The list finds its place in the file.
+        first.push([], 2, on: first.connect())
+        first.wait(.seconds(1))
+        #expect(self.tokens(first) == [])
+        let before = self.written(first).count
+        first.fileTrouble = "The disk is full."
+        first.push([], 3, on: first.connect())
+        first.wait(.seconds(1))
+        first.answer(Self.bad, Self.rejected)
+        first.wait(.milliseconds(50))
+        let tried = first.batches.count
+        let second = try self.takeOver(first)
+        first.fileTrouble = nil
+        first.wait(.seconds(5))
+        second.wait(.seconds(5))
+        #expect(before == 1)
+        let late = first.batches[tried...].flatMap(\.lines).map { String(decoding: $0, as: UTF8.self) }
+        #expect(late.count == 1 && late.first?.contains(#""token":"0909""#) == true, "\(late)")
+        #expect(self.tokens(second) == ["0101"])
+        #expect(self.written(second).count == 2)
+    }
+
+    @Test(arguments: [Self.rejected, .expired, .uncertain(.noAnswer)])
+    func `the answer to a notification that the store has is listed by the process that has taken it`(
+        _ outcome: Outcome
+    ) throws {
+        let first = try self.scene()
+        let second = try self.takeOver(first)
+        first.answer(Self.bad, outcome)
+        first.wait(.seconds(5))
+        #expect(self.tokens(first) == ["0909"])
+        #expect(first.machine.counts.unwritten == 0 && first.machine.counts.unlisted == 0)
+        #expect(second.sentTokens == [Self.bad])
+        second.answer(Self.bad, outcome)
+        second.wait(.seconds(5))
+        #expect(self.tokens(second) == ["0101"])
+    }
+
+    @Test func `an answer whose commit another process has prevented is listed by that process`() throws {
+        let first = try self.scene()
+        first.store.hold()
+        first.answer(Self.bad, Self.rejected)
+        first.wait(.milliseconds(50))
+        let second = try GatewayStoreScene(on: first.store, hasList: true)
+        first.store.release()
+        second.collect()
+        first.push([9, 9], 9, on: first.connect())
+        first.wait(.seconds(5))
+        second.answer(Self.bad, Self.rejected)
+        second.wait(.seconds(5))
+        #expect(self.tokens(first) == ["0909"])
+        #expect(self.tokens(second) == ["0101"])
+    }
+
+    @Test func `a refusal that a taken store does not have is in the file`() throws {
+        let first = try GatewayStoreScene(hasList: true)
+        let connection = first.connect()
+        let second = try GatewayStoreScene(on: first.store, hasList: true)
+        second.collect()
+        first.push([3, 3], 1, payload: "no JSON", on: connection)
+        first.wait(.seconds(5))
+        second.wait(.seconds(5))
+        #expect(self.tokens(first) == ["0303"])
+        #expect(self.tokens(second) == [])
+    }
+
+    @Test func `a letter that a taken store still has is not listed as dead again`() throws {
+        let first = try self.scene()
+        first.answer(Self.bad, .rejected(Rejection(reason: .badPriority, origin: .apns, status: 400)))
+        first.wait(.seconds(1))
+        let letter = try #require(first.store.page(.letters, after: [], limit: .max).compactMap { Letter($0) }.first)
+        let before = self.written(first).count
+        _ = first.store.take()
+        #expect(first.machine.retry([letter], now: first.now) == [.done])
+        first.collect()
+        first.wait(.seconds(5))
+        #expect(first.events.contains(.storeTaken))
+        #expect(before == 1 && self.written(first).count == 1)
+        #expect(!first.store.all(.letters).isEmpty)
     }
 
     @Test func `a refusal of the gateway itself has its line in the store, too`() throws {

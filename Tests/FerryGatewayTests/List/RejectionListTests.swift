@@ -9,8 +9,9 @@ import Testing
     private let now = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
     private let place = ListPlace(device: 1, inode: 2, offset: 3)
 
-    private func event(_ number: UInt8) -> GatewayEvent {
-        .refused(.init(identity: 0, token: [number], reason: .badDeviceToken, status: nil, apnsID: nil))
+    private func event(_ number: UInt8, in segment: UInt64? = nil) -> ListedEvent {
+        let refusal = GatewayEvent.Refusal(identity: 0, token: [number], reason: .badDeviceToken)
+        return ListedEvent(event: .refused(refusal), segment: segment)
     }
 
     private func list(isStored: Bool = true, limit: Int = 100) -> RejectionList {
@@ -114,6 +115,26 @@ import Testing
         _ = stored.note(self.event(1), segment: 5, at: 1)
         #expect(list.abandon(durable: nil) == 1)
         #expect(stored.abandon(durable: nil) == 0)
+    }
+
+    @Test func `a batch that is being written stays when another process takes the store, and its rest goes then`() {
+        var list = self.list()
+        for number in UInt8(1)...2 { _ = list.note(self.event(number), segment: 5, at: 1) }
+        self.placed(&list)
+        #expect(list.takeBatch(durable: 5, now: self.now)?.lines.count == 2)
+        _ = list.note(self.event(3, in: 5), segment: 6, at: 1)
+        _ = list.note(self.event(4), segment: 6, at: 1)
+        list.leave(durable: 5)
+        #expect(list.count == 3)
+        _ = list.written(ListAnswer(count: 1, trouble: "The disk is full."), segment: 6, now: self.now)
+        list.leave(durable: 5)
+        #expect(list.count == 1)
+        list.tryNow()
+        #expect(list.takeBatch(durable: .max, now: self.now)?.lines.count == 1)
+        // The end comes before the answer of the file.
+        #expect(list.abandon(durable: 5) == 1)
+        list.leave(durable: 5)
+        #expect(list.isIdle == false && list.count == 0)
     }
 
     @Test func `a file without places, such as a FIFO, gets its lines all the same`() {

@@ -73,7 +73,8 @@ struct Job: Sendable {
     var lastReason: Reason?
     /// The segment of the journal with the job; 0 if no segment has it.
     var segment: UInt64 = 0
-    /// Whether an earlier segment, which is dropped only after ``segment`` is durable, has the job, too.
+    /// Whether the store has the job, too, in an earlier segment or as a letter. It drops these only after ``segment`` is
+    /// durable.
     var isCarried = false
     /// When the notification was read, in UNIX seconds.
     let readAtSeconds: UInt32
@@ -86,6 +87,9 @@ struct Job: Sendable {
     var isNamed = true
 
     var token: ArraySlice<UInt8> { self.bytes[..<self.tokenLength] }
+
+    /// The store has the job if this segment is durable; 0 without a store.
+    var storedSegment: UInt64 { self.isCarried ? 0 : self.segment }
 
     /// Whether the job is at an upstream.
     var isUnderWay: Bool {

@@ -20,8 +20,8 @@ struct Verdicts: Sendable {
     private(set) var answers: [AnswerFigures]
     var events: [GatewayEvent] = []
     var feedback: FeedbackRows
-    /// The number of events that ``takeUnlisted()`` has returned.
-    private var listedEvents = 0
+    /// The events since the last ``takeUnlisted()`` that have a line in the list of rejections.
+    private var unlisted: [ListedEvent] = []
     private var knownBad = KnownBad()
     private var rejected: [JobID: Rejected] = [:]
     private var rejectedOrder: Deque<JobID> = []
@@ -67,39 +67,47 @@ struct Verdicts: Sendable {
     mutating func takeEvents() -> [GatewayEvent] {
         defer {
             self.events = []
-            self.listedEvents = 0
+            self.unlisted = []
         }
         return self.events
     }
 
-    /// Returns the events since the last call, without removing them. Call it before ``takeEvents()``.
-    mutating func takeUnlisted() -> ArraySlice<GatewayEvent> {
-        defer { self.listedEvents = self.events.count }
-        return self.events[self.listedEvents...]
+    /// Removes and returns the events for the list of rejections. Call it before ``takeEvents()``, which removes them, too.
+    mutating func takeUnlisted() -> [ListedEvent] {
+        defer { self.unlisted = [] }
+        return self.unlisted
     }
 
     // MARK: The lists
 
-    /// Notes a device that lost the app.
-    mutating func gone(_ row: FeedbackRows.Row, of identity: Int, topic: String) {
-        self.feedback.add(row, of: identity)
-        self.events.append(.gone(identity: identity, topic: topic, token: row.token, since: row.since))
+    /// Notes an event that has a line in the list of rejections.
+    ///
+    /// - Parameter segment: the segment of the journal with the notification; nil if no segment has it.
+    mutating func list(_ event: GatewayEvent, in segment: UInt64?) {
+        self.events.append(event)
+        self.unlisted.append(ListedEvent(event: event, segment: segment))
     }
 
-    mutating func expired(_ item: GatewayEvent.Item, wasSent: Bool) {
+    /// Notes a device that lost the app.
+    mutating func gone(_ row: FeedbackRows.Row, of identity: Int, topic: String, in segment: UInt64) {
+        self.feedback.add(row, of: identity)
+        self.list(.gone(identity: identity, topic: topic, token: row.token, since: row.since), in: segment)
+    }
+
+    mutating func expired(_ item: GatewayEvent.Item, wasSent: Bool, in segment: UInt64) {
         self.count(item.identity) {
             $0.expired += 1
             if !wasSent { $0.dropUnsent() }
         }
-        self.events.append(.expired(item))
+        self.list(.expired(item), in: segment)
     }
 
-    mutating func buried(_ letter: GatewayEvent.Refusal, wasSent: Bool) {
+    mutating func buried(_ letter: GatewayEvent.Refusal, wasSent: Bool, in segment: UInt64) {
         self.count(letter.identity) {
             $0.deadLetters += 1
             if !wasSent { $0.dropUnsent() }
         }
-        self.events.append(.deadLetter(letter))
+        self.list(.deadLetter(letter), in: segment)
     }
 
     // MARK: Rejections that are not told yet

@@ -1,0 +1,7 @@
+/// An event that has a line in the list of rejections.
+struct ListedEvent: Sendable {
+    var event: GatewayEvent
+    /// The segment of the journal with the notification; nil if no segment has it, because the gateway refused it when it
+    /// was read.
+    var segment: UInt64?
+}
