@@ -38,6 +38,10 @@ package final class HighWaterMark {
         case isNew
     }
 
+    /// The path of the mark of a store that exists. All names of the store that are symbolic links lead to one mark, so that
+    /// processes that use different names see each other's.
+    package static func path(of store: String) -> String { "\(SQLiteDatabase.realPath(of: store))-mark" }
+
     private let path: String
     private let descriptor: Int32
     /// The system's error when the file was opened; nil if the file is open.

@@ -116,11 +116,15 @@ package final class SQLiteDatabase {
     /// Whether the write-ahead log has bytes. They come from this connection, from a killed process, or from a process
     /// that has the file without a lock.
     package var hasLog: Bool {
-        // SQLite writes the log beside the file to which a link leads.
-        let real = realpath(self.path, nil)
-        defer { free(real) }
         var status = stat()
-        return stat("\(real.map { String(cString: $0) } ?? self.path)-wal", &status) == 0 && status.st_size > 0
+        return stat("\(Self.realPath(of: self.path))-wal", &status) == 0 && status.st_size > 0
+    }
+
+    /// The path of a file without symbolic links. SQLite writes the log beside the file to which links lead.
+    package static func realPath(of path: String) -> String {
+        let real = realpath(path, nil)
+        defer { free(real) }
+        return real.map { String(cString: $0) } ?? path
     }
 
     deinit { sqlite3_close_v2(self.handle) }

@@ -104,8 +104,8 @@ final class StoreFile {
         }
         return (
             file,
-            "The store's mark \(path)-mark was missing, and is made anew. If the store has lost its last commits, this start "
-                + "cannot see it."
+            "The store's mark \(HighWaterMark.path(of: path)) was missing, and is made anew. If the store has lost its last "
+                + "commits, this start cannot see it."
         )
     }
 
@@ -141,7 +141,7 @@ final class StoreFile {
         self.keepsPosts = keepsPosts
         self.statements = try Self.prepare(self.database)
         self.failures = try DeliveryFailures(self.database)
-        self.mark = HighWaterMark(path: "\(path)-mark")
+        self.mark = HighWaterMark(path: HighWaterMark.path(of: path))
     }
 
     private static func migrate(_ database: SQLiteDatabase) throws(SQLiteError) {

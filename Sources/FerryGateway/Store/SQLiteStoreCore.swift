@@ -137,13 +137,14 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
     }
 
-    private var markPath: String { "\(self.path)-mark" }
+    private var markPath: String { HighWaterMark.path(of: self.path) }
 
     /// Makes the error, with the advice for a damaged file.
     private func error(_ sentence: String, _ error: SQLiteError) -> StoreError {
+        let file = SQLiteDatabase.realPath(of: self.path)
         let advice =
             error.kind == .damaged
-            ? " Restore it, or move \(self.path), \(self.path)-wal and \(self.markPath) away to begin anew: the notifications "
+            ? " Restore it, or move \(file), \(file)-wal and \(self.markPath) away to begin anew: the notifications "
                 + "without an answer and the feedback rows in it are then lost, and copies of earlier notifications may arrive."
             : ""
         return StoreError("\(sentence) \(error)\(advice)", isInUse: error.kind == .locked)
@@ -418,18 +419,16 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     /// The bytes of the store with its log.
     private var size: Int {
-        ["", "-wal"].reduce(0) { sum, ending in
+        let file = SQLiteDatabase.realPath(of: self.path)
+        return ["", "-wal"].reduce(0) { sum, ending in
             var status = stat()
-            return stat("\(self.path)\(ending)", &status) == 0 ? sum + Int(status.st_size) : sum
+            return stat("\(file)\(ending)", &status) == 0 ? sum + Int(status.st_size) : sum
         }
     }
 
     /// The number of the file system that has the store.
     private func device() throws(StoreError) -> UInt64 {
-        // If the path is a link, SQLite writes beside the file to which it leads.
-        let real = realpath(self.path, nil)
-        defer { free(real) }
-        let folder = CopyFiles.folder(of: real.map { String(cString: $0) } ?? self.path)
+        let folder = CopyFiles.folder(of: SQLiteDatabase.realPath(of: self.path))
         guard let device = CopyFiles.device(of: folder) else {
             throw StoreError("The store's folder \(folder) cannot be looked at: \(String(cString: strerror(errno))).")
         }

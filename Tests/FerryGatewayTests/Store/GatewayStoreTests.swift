@@ -183,6 +183,26 @@ import Foundation
         }
     }
 
+    @Test func `two names of a store, by a symbolic link, have one mark`() async throws {
+        try await self.withShelf(.sqlite) { shelf in
+            let folder = shelf.directory.appending(path: "links")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+            let link = folder.appending(path: "link.db").path
+            // The first start makes the file to which the link leads.
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: shelf.path)
+            let first = SQLiteStore(path: link)
+            let epoch = try await first.open().epoch
+            #expect(await self.append(self.commit(1, epoch: epoch), to: first) == .durable)
+            try shelf.loseLock()
+            let second = shelf.store()
+            _ = try await second.open()
+            #expect(await self.append(self.commit(2, epoch: epoch), to: first) == .fenced)
+            await first.close()
+            await second.close()
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["link.db"])
+        }
+    }
+
     @Test(arguments: ["lost", "damaged"]) func `a start that fails leaves the log to a process without a lock`(
         _ fault: String
     ) async throws {
