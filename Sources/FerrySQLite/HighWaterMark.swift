@@ -21,6 +21,7 @@ internal import FerryPlatform
 /// 16 zeros.
 package final class HighWaterMark {
     private static let length = 16
+    private static let wholeLength = 24
     private static let ownerOffset: off_t = 16
 
     /// A fault of the mark, described in sentences for an operator.
@@ -42,6 +43,12 @@ package final class HighWaterMark {
     /// processes that use different names see each other's.
     package static func path(of store: String) -> String { "\(SQLiteDatabase.realPath(of: store))-mark" }
 
+    /// The numbers in a mark; 0 where it has none.
+    package struct Contents: Hashable, Sendable {
+        package var number: UInt64 = 0
+        package var owner: UInt64 = 0
+    }
+
     private let path: String
     private let descriptor: Int32
     /// The system's error when the file was opened; nil if the file is open.
@@ -49,9 +56,11 @@ package final class HighWaterMark {
     /// The number that this owner writes.
     private let owner = UInt64.random(in: .min ... .max)
 
-    package init(path: String) {
+    package convenience init(path: String) { self.init(path, O_RDWR | O_CREAT) }
+
+    private init(_ path: String, _ flags: Int32) {
         self.path = path
-        self.descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        self.descriptor = open(path, flags | O_CLOEXEC, 0o600)
         self.openError = self.descriptor < 0 ? errno : nil
     }
 
@@ -61,30 +70,38 @@ package final class HighWaterMark {
     ///
     /// - Throws: ``Fault`` when the store has lost commits, or when the mark cannot be used.
     package func check(last: UInt64, of store: String) throws(Fault) -> Finding {
-        var bytes = [UInt8](repeating: 0, count: Self.length)
-        var finding = Finding.agrees
-        switch pread(self.descriptor, &bytes, Self.length, 0) {
-        case 0:
-            finding = .isNew
-        case Self.length where bytes == [UInt8](repeating: 0, count: Self.length):
-            finding = .isNew
-        case Self.length where Self.number(bytes[..<8]) == ~Self.number(bytes[8...]):
-            let mark = Self.number(bytes[..<8])
-            guard mark <= last else {
-                throw Fault(
-                    "The store \(store) has lost its last commits: it ends with \(last), and \(mark) was acknowledged. The "
-                        + "disk may be damaged. If this file is a copy, put its own mark beside it. To go on with what is "
-                        + "left, remove \(self.path)."
-                )
-            }
-        case let count where count < 0:
-            throw Fault("The store's mark \(self.path) cannot be read: \(self.reason).")
-        default:
-            throw Fault("The store's mark \(self.path) is damaged. To go on without it, remove it.")
+        let found = try self.read()
+        if let mark = found.number, mark > last {
+            throw Fault(
+                "The store \(store) has lost its last commits: it ends with \(last), and \(mark) was acknowledged. The disk may "
+                    + "be damaged. If this file is a copy, put its own mark beside it. To go on with what is left, remove "
+                    + "\(self.path)."
+            )
         }
         // This write allocates the block of the file. A disk that fills up later cannot prevent the next writes.
         try self.advance(to: last)
-        return finding
+        return found.number == nil ? .isNew : .agrees
+    }
+
+    /// Reads a mark, and changes nothing in it; nil if there is none. It may belong to another process.
+    package static func contents(of path: String) throws(Fault) -> Contents? {
+        guard access(path, F_OK) == 0 else { return nil }
+        let found = try HighWaterMark(path, O_RDONLY).read()
+        return Contents(number: found.number ?? 0, owner: found.owner)
+    }
+
+    /// Returns the number, which is nil in a mark that has none, and the owner, which is 0 in a mark that nobody has taken.
+    private func read() throws(Fault) -> (number: UInt64?, owner: UInt64) {
+        var bytes = [UInt8](repeating: 0, count: Self.wholeLength)
+        let count = pread(self.descriptor, &bytes, Self.wholeLength, 0)
+        guard count >= 0 else { throw Fault("The store's mark \(self.path) cannot be read: \(self.reason).") }
+        let (number, complement) = (Self.number(bytes[..<8]), Self.number(bytes[8..<Self.length]))
+        let owner = count == Self.wholeLength ? Self.number(bytes[Self.length...]) : 0
+        if count == 0 || count >= Self.length && number == 0 && complement == 0 { return (nil, owner) }
+        guard count >= Self.length, number == ~complement else {
+            throw Fault("The store's mark \(self.path) is damaged. To go on without it, remove it.")
+        }
+        return (number, owner)
     }
 
     /// Notes that the store has acknowledged this commit.

@@ -37,8 +37,9 @@ final class SQLiteStoreCore: @unchecked Sendable {
     private let warn: (String) -> Void
     private let waitForCommit: () -> Void
     private var file: File?
-    /// The store that was opened for a copy alone, until all its pages are copied.
-    private var source: SQLiteDatabase?
+    /// The store that was opened for a copy alone, until all its pages are copied, and its mark at that time; nil if it had
+    /// none.
+    private var source: (database: SQLiteDatabase, mark: HighWaterMark.Contents?)?
     /// The claimed copy, with its backup while that takes its steps; nil if no copy is claimed.
     private var copying: (files: CopyFiles, backup: SQLiteBackup?)?
     /// The first commit that was refused, with the reason. Later ones are refused until it is repeated. Otherwise an
@@ -365,11 +366,14 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     // MARK: Copies
 
-    /// Opens the file for a copy alone.
+    /// Opens the file for a copy alone. Its mark stays as it is: without locks on the file system, a gateway may have the
+    /// store all the same.
     func openForCopy() throws(StoreError) {
         guard access(self.path, F_OK) == 0 else {
             throw StoreError("There is no store at \(self.path), so there is nothing to copy.")
         }
+        // A store that is opened afterwards has every commit of which the mark tells.
+        let mark = try self.foreignMark()
         let database: SQLiteDatabase
         var (version, last): (Int64, UInt64) = (0, 0)
         do {
@@ -379,25 +383,48 @@ final class SQLiteStoreCore: @unchecked Sendable {
             try database.prepare("PRAGMA user_version").run { row in version = row.integer(0) }
             try database.prepare("SELECT last FROM store").run { row in last = UInt64(bitPattern: row.integer(0)) }
         } catch {
+            // Half of another process's commit looks like damage.
+            try self.requireUnused(since: mark)
             throw self.error("The store cannot be used.", error)
         }
         guard 1...Self.version ~= version else {
             throw StoreError("A later version of Ferry wrote the store \(self.path). Copy it with that version.")
         }
         // A missing mark is not made here. The next start of the gateway warns of it.
-        if access(self.markPath, F_OK) == 0 {
-            do throws(HighWaterMark.Fault) {
-                _ = try HighWaterMark(path: self.markPath).check(last: last, of: self.path)
-            } catch {
-                throw StoreError(error.description)
-            }
+        if let mark, mark.number > last {
+            try self.requireUnused(since: mark)
+            throw StoreError(
+                "The store \(self.path) cannot be copied: it ends with commit \(last), and \(mark.number) was acknowledged. If a "
+                    + "gateway on any machine has it, copy it with that gateway. If none has, its last commits are lost: the "
+                    + "next start of the gateway says what to do."
+            )
         }
-        self.source = database
+        self.source = (database, mark)
+    }
+
+    /// The mark of a store that another process may have; nil if there is none.
+    private func foreignMark() throws(StoreError) -> HighWaterMark.Contents? {
+        do throws(HighWaterMark.Fault) {
+            return try HighWaterMark.contents(of: self.markPath)
+        } catch {
+            throw StoreError("\(error) But if a gateway has the store, leave the mark, and copy with that gateway.")
+        }
+    }
+
+    /// Refuses a copy of a store to which another process has committed since the mark was read, although nobody has the
+    /// lock. The copy may have half of a commit.
+    private func requireUnused(since mark: HighWaterMark.Contents?) throws(StoreError) {
+        guard try self.foreignMark() == mark else {
+            throw StoreError(
+                "Another process writes the store \(self.path). Copy it with that process.",
+                isInUse: true
+            )
+        }
     }
 
     /// Notes the files of the copy that is made. Returns the facts that the copy needs.
     func claimCopy(_ files: CopyFiles) throws(StoreError) -> CopyClaim {
-        guard let database = self.file?.database ?? self.source else { throw Self.isClosed }
+        guard let database = self.file?.database ?? self.source?.database else { throw Self.isClosed }
         assert(self.copying == nil, "the desk lets one copy be made at a time")
         if let file, self.isTaken(file) {
             throw StoreError("Another gateway has taken the store \(self.path). Copy it with that gateway.")
@@ -436,7 +463,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
     }
 
     func beginCopy() throws(StoreError) {
-        guard let database = self.file?.database ?? self.source, let copying else { throw Self.isClosed }
+        guard let database = self.file?.database ?? self.source?.database, let copying else { throw Self.isClosed }
         do {
             self.copying?.backup = try database.backup(to: copying.files.draft)
         } catch {
@@ -455,7 +482,10 @@ final class SQLiteStoreCore: @unchecked Sendable {
         backup.end()
         self.copying?.backup = nil
         // A store that was opened for a copy alone is closed, and another process may take it while the copy is finished.
-        self.source = nil
+        if let (database, mark) = self.source.take() {
+            if database.hasLog { self.waitForCommit() }
+            try self.requireUnused(since: mark)
+        }
         return .whole(at: UInt32(clamping: time(nil)))
     }
 

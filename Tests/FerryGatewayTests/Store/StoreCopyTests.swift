@@ -289,6 +289,94 @@ import Testing
         }
     }
 
+    /// A store that this process opens for a copy alone, and another process that has it although nobody has its lock, as on
+    /// a file system without locks.
+    private static func withOther(
+        _ body: (
+            Shelf,
+            _ makeCore: (_ waitForCommit: @escaping () -> Void) -> SQLiteStoreCore,
+            _ write: @escaping (Int) throws -> Void
+        ) async throws -> Void
+    ) async throws {
+        try await Self.withShelf { shelf in
+            let store = SQLiteStore(path: shelf.path)
+            _ = try await store.open()
+            await Self.append(1, to: store)
+            await store.close()
+            let other = try SQLiteDatabase(path: shelf.path, durability: .process)
+            defer { other.keepLogAtClose() }
+            let mark = HighWaterMark(path: "\(shelf.path)-mark")
+            try mark.take()
+            func write(_ number: Int) throws {
+                try other.execute("INSERT INTO segments VALUES (\(number), x'01'); UPDATE store SET last = \(number)")
+                try mark.advance(to: UInt64(number))
+            }
+            try write(2)
+            try FileManager.default.copyItem(atPath: shelf.path, toPath: "\(shelf.path).other")
+            try FileManager.default.removeItem(atPath: shelf.path)
+            try FileManager.default.moveItem(atPath: "\(shelf.path).other", toPath: shelf.path)
+            try await body(
+                shelf,
+                { waitForCommit in
+                    SQLiteStoreCore(path: shelf.path, durability: .process, waitForCommit: waitForCommit) {
+                        Issue.record("\($0)")
+                    }
+                },
+                write
+            )
+            #expect(!mark.isTaken)
+        }
+    }
+
+    @Test func `a copy without a gateway changes nothing in the mark`() async throws {
+        try await Self.withOther { shelf, makeCore, _ in
+            // The other process is between a commit and its mark.
+            try HighWaterMark(path: "\(shelf.path)-mark").advance(to: 1)
+            let before = try Data(contentsOf: URL(filePath: "\(shelf.path)-mark"))
+            let core = makeCore({})
+            try core.openForCopy()
+            _ = try core.claimCopy(CopyFiles(shelf.copy))
+            try core.beginCopy()
+            while case .more = try core.stepCopy(pages: 1) {}
+            core.close()
+            #expect(try Data(contentsOf: URL(filePath: "\(shelf.path)-mark")) == before)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a copy of a store to which another process commits is refused, and names that`(
+        _ commitsAtTheEnd: Bool
+    ) async throws {
+        try await Self.withOther { shelf, makeCore, write in
+            var failures: [any Error] = []
+            let core = makeCore {
+                guard commitsAtTheEnd else { return }
+                do { try write(3) } catch { failures.append(error) }
+            }
+            try core.openForCopy()
+            _ = try core.claimCopy(CopyFiles(shelf.copy))
+            try core.beginCopy()
+            if !commitsAtTheEnd { try write(3) }
+            let error = #expect(throws: StoreError.self) { while case .more = try core.stepCopy(pages: 1) {} }
+            #expect(error?.isInUse == true)
+            #expect(error?.description == "Another process writes the store \(shelf.path). Copy it with that process.")
+            #expect(failures.isEmpty)
+            core.close()
+        }
+    }
+
+    @Test func `a copy of a store whose last commits are not seen gives no advice to remove the mark of a gateway`()
+        async throws
+    {
+        try await Self.withOther { shelf, makeCore, _ in
+            try HighWaterMark(path: "\(shelf.path)-mark").advance(to: 9)
+            let error = #expect(throws: StoreError.self) { try makeCore({}).openForCopy() }
+            #expect(error?.description.contains("it ends with commit 2, and 9 was acknowledged") == true)
+            #expect(error?.description.contains("copy it with that gateway") == true)
+            #expect(error?.description.contains("remove") == false)
+        }
+    }
+
     @Test func `a store whose copy would have no numbers of its own is not copied`() async throws {
         try await Self.withShelf { shelf in
             let store = SQLiteStore(path: shelf.path)
