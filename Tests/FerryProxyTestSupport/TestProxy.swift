@@ -58,9 +58,14 @@ package final class TestProxy: Sendable {
     /// The heads of the requests that arrived.
     package var requests: [String] { self.state.requests.withLock { $0 } }
 
+    /// Closes all connections of clients.
+    package func closeTunnels() async {
+        for channel in self.state.channels.withLock({ $0 }) { try? await channel.close() }
+    }
+
     private func stop() async {
         try? await self.listener.close()
-        for channel in self.state.channels.withLock({ $0 }) { try? await channel.close() }
+        await self.closeTunnels()
     }
 }
 

@@ -115,6 +115,7 @@ extension HTTP2Configuration {
         HTTP2Client(
             options: self.options.part(part),
             authority: self.authority,
+            proxy: self.proxy.map { "\($0)" },
             bundleID: self.topic,
             usesTokens: self.tokens != nil,
             dials: dials

@@ -147,7 +147,7 @@ extension ChannelClient {
             case .nothing: break
             case .close, .dropForSettings: self.drop(id, now: now) { $0.timeout($1, $2, after: deadline) }
             case .dropForPing:
-                self.drop(id, now: now) { $0.ended($1, .lost(.unansweredPing(authority: $0.peer)), $2) }
+                self.drop(id, now: now) { $0.ended($1, .lost(.unansweredPing(peer: $0.peer)), $2) }
             }
         }
         self.finishIfDone(now: now)

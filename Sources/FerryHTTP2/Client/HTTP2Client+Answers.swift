@@ -49,7 +49,7 @@ extension HTTP2Client {
             .error(
                 ProviderError(
                     code,
-                    "\(self.authority) rejects one notification after the other, the last with \(reason): sending "
+                    "\(self.peer) rejects one notification after the other, the last with \(reason): sending "
                         + "pauses, because APNs closes connections for it. \(reason.explanation ?? "")",
                     isLasting: false
                 )

@@ -48,7 +48,7 @@ extension HTTP2Client {
         while let id = self.connections.replaced(limit: max(self.options.maxConnections, 1)) {
             if self.connections[id].isDoubtful {
                 let message =
-                    "\(self.authority) did not answer a PING in time: a new connection takes the requests. The path may have "
+                    "\(self.peer) did not answer a PING in time: a new connection takes the requests. The path may have "
                     + "forgotten the connection."
                 self.report(.socketError(id, ProviderError(.connectionLost, message)))
                 self.connections[id].giveUpPing()
@@ -68,7 +68,7 @@ extension HTTP2Client {
             case .credentialsRejected(let error), .lost(let error), .notConnected(let error):
                 self.dialFailed(id, error, since: start, now: now)
             case .endOfStream:
-                let error = ProviderError(.connectFailed, "\(self.authority) closed the connection at once.")
+                let error = ProviderError(.connectFailed, "\(self.peer) closed the connection at once.")
                 self.dialFailed(id, error, since: start, now: now)
             }
         } else if self.connections.contains(id) {
@@ -82,7 +82,8 @@ extension HTTP2Client {
     private mutating func bury(_ id: ConnectionID, _ end: ConnectionEnd, handed: UInt64, now: Moment) {
         self.connections[id].end()
         // A connection that we closed on purpose has no trouble, whatever the system says of its end.
-        let error = self.connections[id].isFinished && end.error?.isLasting != true ? nil : end.error
+        let isOurs = self.connections[id].isFinished && end.error?.isLasting != true
+        let error = isOurs ? nil : end.error ?? self.tunnelError(of: id)
         if let error { self.outcomes.failed(error) }
         if case .credentialsRejected = end {
             // The peer read no requests, so it processed none.
@@ -100,7 +101,19 @@ extension HTTP2Client {
         if let error, self.isFinal(error) { return self.giveUp(error, now: now) }
         // An unused connection that we closed on purpose has not failed.
         guard connection.isUsed || !connection.isFinished, connection.countsAsFailure() else { return }
-        self.failed(error ?? connection.farewell(authority: self.authority), since: now.monotonic, now: now)
+        self.failed(error ?? connection.farewell(peer: self.peer), since: now.monotonic, now: now)
+    }
+
+    /// The error for a connection through a proxy that ended without a word, with requests on it; nil for any other end.
+    /// Without a proxy, only the peer can have ended it. A tunnel that nobody used is closed by many a proxy.
+    private func tunnelError(of id: ConnectionID) -> ProviderError? {
+        guard self.hasProxy, self.connections[id].underWay > 0, self.connections[id].farewell(peer: self.peer) == nil
+        else { return nil }
+        return ProviderError(
+            .connectionLost,
+            "The tunnel to \(self.peer) ended before its requests were answered: the proxy or the server behind it closed "
+                + "it."
+        )
     }
 
     /// Settles or repeats the requests of a connection that is gone.
@@ -160,7 +173,7 @@ extension HTTP2Client {
     /// - Parameter error: the reason why the connection is of no use; nil for the peer's last word.
     mutating func countFailure(of id: ConnectionID, _ error: ProviderError? = nil, now: Moment) {
         guard self.connections[id].countsAsFailure() else { return }
-        let error = error ?? self.connections[id].farewell(authority: self.authority)
+        let error = error ?? self.connections[id].farewell(peer: self.peer)
         self.failed(error, since: now.monotonic, now: now)
     }
 
@@ -174,7 +187,7 @@ extension HTTP2Client {
             let message =
                 "Within \(now.seconds(since: first)) s \(failures) connections in a row failed or brought "
                 + "no answer; what was queued is given up. "
-                + (error?.message ?? "\(self.authority) closed the last without a word.")
+                + (error?.message ?? "\(self.peer) closed the last without a word.")
             self.report(.error(ProviderError(.connectionRetryLimit, message, cause: error)))
             self.giveUpQueue(.noConnection, .positionUnknown)
         }

@@ -16,7 +16,7 @@ extension HTTP2Client {
         guard case .held(let until) = self.authorization, until > now.monotonic else { return }
         self.tokenRefusal = nil
         guard let (code, sentence) = self.hold(refused.origin, reason, until, now) else { return }
-        let message = "\(self.authority) refuses the provider token with \(reason)\(sentence)"
+        let message = "\(self.peer) refuses the provider token with \(reason)\(sentence)"
         self.report(.error(ProviderError(code, message)))
     }
 

@@ -11,7 +11,7 @@ extension HTTP2Client {
             try self.connections[id].receive(bytes, now: now)
         } catch {
             self.read(id, now: now)
-            return self.drop(id, .violation(authority: self.authority, error), now: now)
+            return self.drop(id, .violation(peer: self.peer, error), now: now)
         }
         self.read(id, now: now)
         self.learnFromExclusion(id)
@@ -51,7 +51,7 @@ extension HTTP2Client {
 
     private mutating func goAway(_ action: GoAwayState.Action, on id: ConnectionID, now: Moment) {
         if case .nothing = action { return }
-        if let error = self.connections[id].farewell(authority: self.authority) {
+        if let error = self.connections[id].farewell(peer: self.peer) {
             self.report(.socketError(id, error))
         }
         guard case .reportAndWait = action else { return }

@@ -51,10 +51,10 @@ extension HTTP2Client {
             self.act(.close(id))
             self.ended(id, .endOfStream, handed: .max, now: now)
         case .dropForSettings:
-            let message = "\(self.authority) took the connection and did not begin to speak HTTP/2 in time."
+            let message = "\(self.peer) took the connection and did not begin to speak HTTP/2 in time."
             self.drop(id, ProviderError(.connectTimeout, message), now: now)
         case .dropForPing:
-            self.drop(id, .unansweredPing(authority: self.authority), now: now)
+            self.drop(id, .unansweredPing(peer: self.peer), now: now)
         }
     }
 
@@ -66,7 +66,7 @@ extension HTTP2Client {
         guard self.hasWork, self.connections[id].isClosed(now: now.monotonic) else { return }
         let error = ProviderError(
             .connectionLost,
-            "\(self.authority) allows no requests on the connection: it is left."
+            "\(self.peer) allows no requests on the connection: it is left."
         )
         self.report(.socketError(id, error))
         self.countFailure(of: id, error, now: now)
@@ -83,7 +83,7 @@ extension HTTP2Client {
 
     /// Stops new requests on a connection whose peer answered no request for too long.
     private mutating func leaveSilent(_ id: ConnectionID, now: Moment) {
-        let error = ProviderError(.connectionLost, "\(self.authority) answered no request in time.")
+        let error = ProviderError(.connectionLost, "\(self.peer) answered no request in time.")
         // The connection gets one event, even if many requests wait on it.
         if !self.connections[id].isLeaving { self.report(.socketError(id, error)) }
         self.outcomes.failed(error)

@@ -100,7 +100,7 @@ extension HTTP2Client {
     }
 
     private func fault(of id: ConnectionID) -> String {
-        "\(self.authority) \(self.connections[id].conduct.fault) on a connection"
+        "\(self.peer) \(self.connections[id].conduct.fault) on a connection"
     }
 
     /// Reports a connection to the outage, and sends its failed notifications elsewhere.

@@ -45,7 +45,7 @@ extension HTTP2Client {
 
     /// Ends a connection whose session is over, and reports it if the peer broke the protocol.
     private mutating func finishIfOver(_ id: ConnectionID, now: Moment) {
-        if self.connections[id].isViolated { self.report(.error(.violation(authority: self.authority, nil))) }
+        if self.connections[id].isViolated { self.report(.error(.violation(peer: self.peer, nil))) }
         if self.connections[id].finishIfOver(now: now.monotonic) == .finish { self.act(.finish(id)) }
     }
 

@@ -34,7 +34,10 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
     let deadline: TimeAmount
     let limits: ConnectionLimits
     let usesTokens: Bool
-    let authority: String
+    /// The name of the peer in messages.
+    let peer: String
+    /// Whether connections go through a proxy.
+    let hasProxy: Bool
     var fields: RequestFields
     /// The present permission to write requests.
     package internal(set) var authorization: Authorization
@@ -79,12 +82,14 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
 
     /// - Parameters:
     ///   - authority: the value of `:authority`.
+    ///   - proxy: host and port of the proxy in front of the peer; nil without one.
     ///   - bundleID: the topic of notifications without one.
     ///   - dials: the new connections of all clients of the provider.
     ///   - seed: the seed of the jitter and of the `apns-id`s.
     package init(
         options: HTTP2Options,
         authority: String,
+        proxy: String? = nil,
         bundleID: String?,
         usesTokens: Bool,
         dials: DialRegister = DialRegister(),
@@ -96,7 +101,8 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
         self.earned = EarnedWindow(limit: self.limits.maxStreams)
         self.dialling = Dialling(options, register: dials)
         self.usesTokens = usesTokens
-        self.authority = authority
+        self.peer = authority + (proxy.map { " (through the proxy \($0))" } ?? "")
+        self.hasProxy = proxy != nil
         self.fields = RequestFields(
             authority: authority,
             check: RequestCheck(bundleID: bundleID, usesTokens: usesTokens)

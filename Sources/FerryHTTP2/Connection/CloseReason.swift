@@ -10,15 +10,15 @@ enum CloseReason {
     case violation
 
     /// Returns the reason that the peer gave for the end of the connection; nil if it gave none.
-    func error(authority: String) -> ProviderError? {
+    func error(peer: String) -> ProviderError? {
         switch self {
         case .goAway(let goAway):
-            ProviderError(.connectionLost, "\(authority) closes the connection: \(goAway).")
+            ProviderError(.connectionLost, "\(peer) closes the connection: \(goAway).")
         case .reset(let errorCode):
-            ProviderError(.connectionLost, "\(authority) reset a request on the last, and closed it: \(errorCode).")
+            ProviderError(.connectionLost, "\(peer) reset a request on the last, and closed it: \(errorCode).")
         case .answer(let reason):
-            ProviderError(.connectionLost, "\(authority) answered \(reason) on the last, and closed it.")
-        case .violation: .violation(authority: authority, nil)
+            ProviderError(.connectionLost, "\(peer) answered \(reason) on the last, and closed it.")
+        case .violation: .violation(peer: peer, nil)
         case .nothing: nil
         }
     }
@@ -28,13 +28,13 @@ extension ProviderError {
     /// Returns the error for a peer that broke the protocol.
     ///
     /// - Parameter detail: the rule that it broke, if known.
-    static func violation(authority: String, _ detail: HTTP2Error?) -> ProviderError {
+    static func violation(peer: String, _ detail: HTTP2Error?) -> ProviderError {
         let detail = detail.map { ": \($0)" } ?? "."
-        return ProviderError(.protocolViolation, "\(authority) does not speak HTTP/2 correctly\(detail)")
+        return ProviderError(.protocolViolation, "\(peer) does not speak HTTP/2 correctly\(detail)")
     }
 
     /// Returns the error for a peer that did not answer a PING.
-    static func unansweredPing(authority: String) -> ProviderError {
-        ProviderError(.connectionLost, "\(authority) did not answer a PING in time: the connection is dead.")
+    static func unansweredPing(peer: String) -> ProviderError {
+        ProviderError(.connectionLost, "\(peer) did not answer a PING in time: the connection is dead.")
     }
 }

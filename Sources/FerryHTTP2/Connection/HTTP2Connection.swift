@@ -86,7 +86,7 @@ struct HTTP2Connection: ~Copyable {
     }
 
     /// Returns the reason that the peer gave for the end of the connection; nil if it gave none.
-    func farewell(authority: String) -> ProviderError? { self.closeReason.error(authority: authority) }
+    func farewell(peer: String) -> ProviderError? { self.closeReason.error(peer: peer) }
 
     // MARK: Leaving
 

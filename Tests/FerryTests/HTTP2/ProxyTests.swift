@@ -125,6 +125,37 @@ struct ProxyTests {
         }
     }
 
+    @Test func `a tunnel that the proxy closes under a request is a lost connection, whose error names the proxy`()
+        async throws
+    {
+        let (requests, continuation) = AsyncStream.makeStream(of: Void.self)
+        let neverAnswers: RawAPNs.Behaviour = { _ in
+            continuation.yield()
+            return nil
+        }
+        try await RawAPNs.run(.init(), neverAnswers) { apns in
+            try await TestProxy.run(.tunnel()) { proxy in
+                let outcomes = OutcomeCollector()
+                var configuration = try apns.configuration(nil, outcomes)
+                configuration.proxy = Self.proxy(proxy.port, password: nil)
+                configuration.options.onUnknown = .report
+                let provider = try TestedProvider(configuration)
+                let events = provider.events(bufferingNewest: 100)
+                try await Harness.submit(0..<1, to: provider)
+                for await _ in requests { break }
+                await proxy.closeTunnels()
+                await outcomes.count(reaches: 1)
+                #expect(outcomes.all.values.allSatisfy { $0 == [.uncertain(.positionUnknown)] })
+                _ = await provider.shutDown(within: Harness.forever)
+                let errors = await events.all().compactMap { event -> ProviderError? in
+                    if case .socketError(_, let error) = event { error } else { nil }
+                }
+                #expect(errors.map(\.code) == [.connectionLost])
+                #expect(errors.first?.message.contains("(through the proxy 127.0.0.1:\(proxy.port))") == true)
+            }
+        }
+    }
+
     @Test func `a tunnel through which nothing comes is given up in time`() async throws {
         let errors = try await self.errors(.leadNowhere) { $0.options.connectTimeout = .seconds(2) }
         for error in errors {

@@ -153,6 +153,33 @@ struct HTTP2EndingTests {
         }
     }
 
+    @Test func `a tunnel that ends under a request is a lost connection, whose error names the proxy`() {
+        let scenario = Scenario(proxy: "192.0.2.1:3128") { $0.onUnknown = .report }
+        var losses: [String] {
+            scenario.events.compactMap { if case .socketError(_, let error) = $0 { error.message } else { nil } }
+        }
+        scenario.submit(1...1)
+        scenario.connect()
+        scenario.end()
+        let sentence =
+            "The tunnel to localhost (through the proxy 192.0.2.1:3128) ended before its requests were answered: the proxy or "
+            + "the server behind it closed it."
+        #expect(losses == [sentence])
+        // Many a proxy closes a tunnel that nobody uses.
+        scenario.submit(2...2)
+        scenario.connect()
+        scenario.answerAll()
+        scenario.end()
+        #expect(losses.count == 1)
+        // The server has said why.
+        scenario.submit(3...3)
+        scenario.connect()
+        scenario.goAway(errorCode: 2, "Shutdown")
+        scenario.end()
+        #expect(losses.count == 2)
+        #expect(losses.last?.hasPrefix("localhost (through the proxy 192.0.2.1:3128) closes the connection") == true)
+    }
+
     @Test(arguments: [HTTP2Options.UnknownPolicy.report, .resend])
     func `a reset request names its error code, in the event and in the outcome`(policy: HTTP2Options.UnknownPolicy) {
         let scenario = Scenario { $0.onUnknown = policy }

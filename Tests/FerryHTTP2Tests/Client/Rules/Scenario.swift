@@ -63,6 +63,7 @@ final class Scenario {
     init(
         usesTokens: Bool = false,
         bundleID: String? = "com.example.app",
+        proxy: String? = nil,
         _ configure: (inout HTTP2Options) -> Void = { _ in }
     ) {
         var options = HTTP2Options()
@@ -71,6 +72,7 @@ final class Scenario {
         self.client = HTTP2Client(
             options: options,
             authority: "localhost",
+            proxy: proxy,
             bundleID: bundleID,
             usesTokens: usesTokens,
             seed: 1
