@@ -50,7 +50,7 @@ foreach (array('asynchronous' => 'true', 'dispatched' => 'false') as $how => $is
     });
 
     test("A handler that throws ends send(), and the next send() goes on, each once: $how signals", function () use ($isAsync) {
-        $simulator = Simulator::with(array('http2' => array('answerDelaySeconds' => 0.02)));
+        $simulator = Simulator::with(array('http2' => array('answerDelaySeconds' => 0.2)));
         $program = Program::php('
             require "' . __DIR__ . '/support.php";
             pcntl_async_signals(' . $isAsync . ');
