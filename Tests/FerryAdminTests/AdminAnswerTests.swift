@@ -22,16 +22,17 @@ import Testing
         #expect(answer.body == Array("The store is full.\n".utf8))
     }
 
-    @Test func `a certificate is a trouble from thirty days before its end`() {
+    @Test func `a certificate is a trouble as soon as the log warns of it`() {
+        let period = 30 * 86_400
         let ends = [
-            CertificateEnd(file: "late.pem", use: "--cert", endsAt: 31 * 86_400),
-            CertificateEnd(file: "soon.pem", use: "--cert", endsAt: 30 * 86_400),
-            CertificateEnd(file: "ended.pem", use: "--cert", endsAt: -1),
+            CertificateStatus(file: "late.pem", use: "--cert", endsAt: period),
+            CertificateStatus(file: "soon.pem", use: "--cert", endsAt: period - 1),
+            CertificateStatus(file: "ended.pem", use: "--cert", endsAt: -1),
         ]
         #expect(
-            CertificateEnd.troubles(ends, now: 0, cure: "Replace it.") == [
+            CertificateStatus.troubles(ends, now: 0, cure: "Replace it.") == [
                 "The certificate ended.pem ('--cert') has ended. Replace it.",
-                "The certificate soon.pem ('--cert') ends in 30 days. Replace it.",
+                "The certificate soon.pem ('--cert') ends in 29 days. Replace it.",
             ]
         )
     }

@@ -10,7 +10,7 @@ import Testing
     }
 
     @Test func `a certificate is bound with its file and its use`() {
-        let text = PagePiece.certificates([CertificateEnd(file: "a.pem", use: "listen.cert", endsAt: 1)], now: 1)
+        let text = PagePiece.certificates([CertificateStatus(file: "a.pem", use: "listen.cert", endsAt: 1)], now: 1)
         #expect(text.contains(#"data-b="certificates.0.file|s">a.pem<"#))
         #expect(text.contains(#"data-b="certificates.0.use|s">listen.cert<"#))
     }

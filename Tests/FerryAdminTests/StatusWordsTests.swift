@@ -24,7 +24,7 @@ import Testing
 
     @Test(arguments: [(0, 0), (86_399, 0), (86_400, 1), (-1, -1), (-86_400, -1), (-86_401, -2)])
     func `the days that a certificate has left are whole`(seconds: Int, days: Int) {
-        let end = CertificateEnd(file: "a.pem", use: "--cert", endsAt: 1_700_000_000 + seconds)
+        let end = CertificateStatus(file: "a.pem", use: "--cert", endsAt: 1_700_000_000 + seconds)
         #expect(end.daysLeft(now: 1_700_000_000) == days)
     }
 }

@@ -14,7 +14,7 @@ extension MetricsText {
     /// Adds the ends of certificates.
     ///
     /// - Parameter server: the word for the server in the names of the metrics: `gateway`.
-    package mutating func add(_ certificates: [CertificateEnd], of server: String) {
+    package mutating func add(_ certificates: [CertificateStatus], of server: String) {
         self.add(
             .gauge,
             "ferry_\(server)_certificate_end_timestamp_seconds",

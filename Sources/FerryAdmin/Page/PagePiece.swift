@@ -141,7 +141,7 @@ package enum PagePiece {
         [("%", "%25"), (".", "%2E"), ("|", "%7C")].reduce(name) { $0.replacing($1.0, with: $1.1) }
     }
 
-    package static func certificates(_ ends: [CertificateEnd], now: Int) -> String {
+    package static func certificates(_ ends: [CertificateStatus], now: Int) -> String {
         guard !ends.isEmpty else { return "" }
         let rows = ends.enumerated().map { index, end in
             let days = end.daysLeft(now: now)

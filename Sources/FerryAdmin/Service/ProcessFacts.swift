@@ -3,7 +3,7 @@ package struct ProcessFacts: Sendable {
     package var ferry: String
     /// The path of the store; nil without a store.
     package var storePath: String?
-    package var certificates: [CertificateEnd] = []
+    package var certificates: [CertificateStatus] = []
     package var alarms = RecentAlarms()
     /// The number of log lines that were dropped.
     package var droppedLogs: @Sendable () -> Int = { 0 }

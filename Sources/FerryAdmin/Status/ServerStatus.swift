@@ -10,7 +10,7 @@ package protocol ServerStatus: Codable, Sendable {
     var troubles: [Condition] { get }
     var ready: Health { get }
     var delivering: Health { get }
-    var certificates: [CertificateEnd] { get }
+    var certificates: [CertificateStatus] { get }
     /// The last alarms, the oldest first.
     var alarms: [AlarmLine] { get }
 }

@@ -67,7 +67,7 @@ extension AppStoreStatus {
                 "\(StatusWords.number(count, "genuine post")) had a form that this version does not know. Update Ferry."
             )
         }
-        sentences += CertificateEnd.troubles(self.certificates, now: self.now, cure: "Replace it, and restart.")
+        sentences += CertificateStatus.troubles(self.certificates, now: self.now, cure: "Replace it, and restart.")
         if let age = self.oldestAge, age >= Self.oldAge, delivers {
             sentences.append("The oldest notification has waited for \(StatusWords.duration(age)).")
         }

@@ -40,7 +40,7 @@ package struct AppStoreStatus: ServerStatus, Hashable {
     /// The notifications in the store.
     package var kept: Int
     package var connections: Int
-    package var certificates: [CertificateEnd]
+    package var certificates: [CertificateStatus]
     /// The last alarms, the oldest first.
     package var alarms: [AlarmLine]
 

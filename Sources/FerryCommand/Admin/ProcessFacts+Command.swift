@@ -6,10 +6,10 @@ internal import FerryTerminal
 
 extension ProcessFacts {
     /// The facts about this process.
-    init(_ certificates: [CertificateEnds.Entry], _ alarms: RecentAlarms, storePath: String?) {
+    init(_ certificates: [CertificateWarnings.Entry], _ alarms: RecentAlarms, storePath: String?) {
         self.init(ferry: Version.current, storePath: storePath)
         self.certificates = certificates.map {
-            CertificateEnd(file: $0.file, use: $0.use, endsAt: Int($0.end.timeIntervalSince1970))
+            CertificateStatus(file: $0.file, use: $0.use, endsAt: Int($0.end.timeIntervalSince1970))
         }
         self.alarms = alarms
         self.droppedLogs = { MessageWriter.shared.dropped }

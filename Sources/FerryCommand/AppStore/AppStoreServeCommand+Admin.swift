@@ -33,7 +33,7 @@ extension AppStoreServeCommand {
         _ store: (store: AppStoreStore, path: String)?,
         _ server: AppStoreServer,
         _ alarms: AppStoreAlarms,
-        _ certificates: [CertificateEnds.Entry]
+        _ certificates: [CertificateWarnings.Entry]
     ) async throws(CommandFailure) -> AdminService? {
         let facts = ProcessFacts(certificates, alarms.recent, storePath: store?.path)
         let routes = AppStoreAdmin.routes(watch, store?.store, facts) { server.connections }

@@ -7,7 +7,7 @@ extension AppStoreServeCommand {
     /// - Parameters:
     ///   - identity: nil behind a proxy that has the certificate.
     ///   - admin: nil: there is no admin port, or it is not encrypted.
-    func certificates(_ identity: TLSIdentity?, admin: TLSIdentity?) -> [CertificateEnds.Entry] {
+    func certificates(_ identity: TLSIdentity?, admin: TLSIdentity?) -> [CertificateWarnings.Entry] {
         let cert = self.identity.text("cert")
         let own = (option: cert == nil ? "--p12" : "--cert", path: cert ?? self.identity.text("p12"))
         let authorities = self.forwardCA.flatMap { path -> CertificateChain? in
@@ -22,7 +22,7 @@ extension AppStoreServeCommand {
         ]
         return files.compactMap { option, path, certificates in
             guard let path, let certificates else { return nil }
-            return CertificateEnds.Entry(use: option, file: OptionFile(option, path).name, certificates)
+            return CertificateWarnings.Entry(use: option, file: OptionFile(option, path).name, certificates)
         }
     }
 }

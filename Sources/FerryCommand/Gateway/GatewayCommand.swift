@@ -91,8 +91,8 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         if self.check {
             let now = Date.now
             try plan.requireValidListener(at: now)
-            var ends = CertificateEnds(plan.certificates)
-            for entry in ends.timePassed(at: now) { MessageWriter.shared.write(.certificateEnds(entry, at: now)) }
+            var warnings = CertificateWarnings(plan.certificates)
+            for entry in warnings.timePassed(at: now) { MessageWriter.shared.write(.certificateEnds(entry, at: now)) }
             if let path = plan.rejections { try GatewayOutput.check("'rejections'", path) }
             if let store = plan.store { try GatewayOutput.check("'store.path'", store.path) }
             await MessageWriter.shared.flush(within: .seconds(1))

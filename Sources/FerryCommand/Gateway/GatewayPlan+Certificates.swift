@@ -13,18 +13,18 @@ extension GatewayPlan {
         upstreams: [(name: String, configuration: HTTP2Configuration)],
         admin: TLSIdentity?,
         _ output: (String) -> String
-    ) -> [CertificateEnds.Entry] {
-        func entry(_ use: String, _ name: String, _ certificates: [CertificateSummary]) -> CertificateEnds.Entry? {
-            CertificateEnds.Entry(use: use, file: OptionFile("'\(use)'", output(name)).name, certificates)
+    ) -> [CertificateWarnings.Entry] {
+        func entry(_ use: String, _ name: String, _ certificates: [CertificateSummary]) -> CertificateWarnings.Entry? {
+            CertificateWarnings.Entry(use: use, file: OptionFile("'\(use)'", output(name)).name, certificates)
         }
-        func authorities(_ use: String, _ name: String) -> CertificateEnds.Entry? {
+        func authorities(_ use: String, _ name: String) -> CertificateWarnings.Entry? {
             // A pipe can be read only once. A file that cannot be read fails the start with a sentence of its own.
             let file = OptionFile("'\(use)'", output(name))
             let bytes = file.isRegular ? try? file.bytes() : nil
             let chain = bytes.flatMap { try? CertificateChain(certificates: $0, source: name) }
             return entry(use, name, chain?.certificates ?? [])
         }
-        var entries: [CertificateEnds.Entry?] = []
+        var entries: [CertificateWarnings.Entry?] = []
         for (index, (listen, identity)) in zip(file.listen, identities).enumerated() {
             entries.append(entry(file.listenMember(index, "cert"), listen.cert, identity.certificates))
             if let name = listen.clientCA { entries.append(authorities(file.listenMember(index, "clientCA"), name)) }

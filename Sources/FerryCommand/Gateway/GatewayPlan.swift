@@ -30,7 +30,7 @@ struct GatewayPlan {
     /// The upstreams whose proxy is named by a variable of the process and not by the configuration.
     var foundProxies: [(upstream: String, host: String, found: ProxyEnvironment.Found)] = []
     /// The certificates that this gateway shows or trusts.
-    var certificates: [CertificateEnds.Entry] = []
+    var certificates: [CertificateWarnings.Entry] = []
     /// The files that were read, as they were before.
     var files = ReadFiles()
 

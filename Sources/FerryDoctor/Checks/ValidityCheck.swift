@@ -37,7 +37,7 @@ struct ValidityCheck {
                 cure: "correct this machine's clock, or wait"
             )
         }
-        guard self.now.addingTimeInterval(CertificateEnds.warningPeriod / .seconds(1)) > last else {
+        guard CertificateWarnings.isDue(last.timeIntervalSince(self.now)) else {
             return .ok(self.check, "\(owner) is valid until \(last.day).")
         }
         let days = Int(last.timeIntervalSince(self.now) / 86_400)

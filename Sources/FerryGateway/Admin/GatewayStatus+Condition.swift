@@ -83,7 +83,7 @@ extension GatewayStatus {
                     + "\(StatusWords.number(self.counts.unwritten, "line")) of it wait\(self.counts.unwritten == 1 ? "s" : "")."
             )
         }
-        sentences += CertificateEnd.troubles(self.certificates, now: self.now, cure: "Replace it, and reload.")
+        sentences += CertificateStatus.troubles(self.certificates, now: self.now, cure: "Replace it, and reload.")
         if let age = self.oldestAge, age >= Self.longWait, delivers {
             sentences.append("The oldest notification has waited for \(StatusWords.duration(age)).")
         }

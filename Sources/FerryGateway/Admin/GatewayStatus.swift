@@ -32,7 +32,7 @@ package struct GatewayStatus: ServerStatus, Hashable {
     package var clients: [Client]
     package var upstreams: [Upstream]
     package var store: Store
-    package var certificates: [CertificateEnd]
+    package var certificates: [CertificateStatus]
     /// The last alarms, the oldest first.
     package var alarms: [AlarmLine]
     /// The files of the configuration that changed on disk, and were not read again.

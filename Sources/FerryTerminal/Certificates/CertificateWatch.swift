@@ -1,22 +1,22 @@
 package import FerryOpenSSL
 package import FerryPlatform
 
-/// The warnings about certificates that end soon: at the start, and then once a day.
+/// The task that writes the warnings about certificates. ``CertificateWarnings`` decides when.
 package enum CertificateWatch {
     /// The longest sleep. It is short, because the clock may be set, and a machine may be suspended.
     private static let patience: Duration = .seconds(3600)
 
     /// Starts a task that writes the warnings until it is cancelled.
     package static func start(
-        _ entries: [CertificateEnds.Entry],
+        _ entries: [CertificateWarnings.Entry],
         write: @escaping @Sendable (LogMessage) -> Void
     ) -> Task<Void, Never> {
         Task {
-            var ends = CertificateEnds(entries)
+            var warnings = CertificateWarnings(entries)
             while !Task.isCancelled {
                 let now = Date.now
-                for entry in ends.timePassed(at: now) { write(.certificateEnds(entry, at: now)) }
-                try? await Task.sleep(for: min(Self.patience, .seconds(ends.next.timeIntervalSince(now))))
+                for entry in warnings.timePassed(at: now) { write(.certificateEnds(entry, at: now)) }
+                try? await Task.sleep(for: min(Self.patience, .seconds(warnings.next.timeIntervalSince(now))))
             }
         }
     }
@@ -24,7 +24,7 @@ package enum CertificateWatch {
 
 extension LogMessage {
     /// Returns the warning of a certificate that ends soon, or has ended.
-    package static func certificateEnds(_ entry: CertificateEnds.Entry, at now: Date) -> LogMessage {
+    package static func certificateEnds(_ entry: CertificateWarnings.Entry, at now: Date) -> LogMessage {
         let days = entry.daysLeft(at: now)
         let day = entry.end.formatted(.iso8601.year().month().day())
         let predicate =

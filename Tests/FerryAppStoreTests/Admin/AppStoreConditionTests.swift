@@ -112,7 +112,7 @@ import Testing
     @Test func `a certificate that ends in nine days is a trouble, and the receiver works`() {
         let status = Self.status {
             $0.certificates = [
-                CertificateEnd(file: "server.pem", use: "--cert", endsAt: 1_700_000_000 + 9 * 86_400 + 60)
+                CertificateStatus(file: "server.pem", use: "--cert", endsAt: 1_700_000_000 + 9 * 86_400 + 60)
             ]
         }
         let sentence = "The certificate server.pem ('--cert') ends in 9 days. Replace it, and restart."

@@ -29,7 +29,7 @@ import Testing
             $0.oldestAge = 1
             $0.refusals = ["forged": 3]
             $0.answers = ["200": 1]
-            $0.certificates = [CertificateEnd(file: "a.pem", use: "--cert", endsAt: 1)]
+            $0.certificates = [CertificateStatus(file: "a.pem", use: "--cert", endsAt: 1)]
             $0.alarms = [AlarmLine(at: 1, "Alarm.")]
             $0.destinations[0].p50 = 0.1
             $0.destinations[0].p99 = 0.2

@@ -15,7 +15,7 @@ import Testing
         var troubles: [Condition] = []
         var ready = Health(isGood: true, "")
         var delivering = Health(isGood: true, "")
-        var certificates: [CertificateEnd] = []
+        var certificates: [CertificateStatus] = []
         var alarms: [AlarmLine] = []
         var lines: [String] { ["read 0"] }
     }

@@ -161,8 +161,8 @@ import Testing
     @Test func `a certificate that ends in nine days is a trouble, and the gateway delivers`() {
         let status = Self.status {
             $0.certificates = [
-                CertificateEnd(file: "far.pem", use: "listen.clientCA", endsAt: 1_800_000_000),
-                CertificateEnd(file: "server.pem", use: "listen.cert", endsAt: 1_700_000_000 + 9 * 86_400 + 60),
+                CertificateStatus(file: "far.pem", use: "listen.clientCA", endsAt: 1_800_000_000),
+                CertificateStatus(file: "server.pem", use: "listen.cert", endsAt: 1_700_000_000 + 9 * 86_400 + 60),
             ]
         }
         let sentence = "The certificate server.pem ('listen.cert') ends in 9 days. Replace it, and reload."

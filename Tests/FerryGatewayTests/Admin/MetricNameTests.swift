@@ -1,5 +1,6 @@
 import FerryAdmin
 import FerryCore
+import FerryOpenSSL
 import Foundation
 import NIOCore
 import Testing
@@ -66,7 +67,7 @@ import Testing
                 )
             ],
             store: .good,
-            certificates: [CertificateEnd(file: "server.pem", use: "listen.cert", endsAt: 1_800_000_000)],
+            certificates: [CertificateStatus(file: "server.pem", use: "listen.cert", endsAt: 1_800_000_000)],
             alarms: [],
             changedFiles: []
         )
@@ -145,6 +146,12 @@ import Testing
         #expect(alert.contains("for: \(Int(GatewayStatus.alertPatience / 60))m\n"))
         #expect(alert.contains("after \(Int(GatewayStatus.longWait)) s (GatewayStatus.longWait)"))
         #expect(GatewayStatus.longWait < GatewayStatus.alertedWait)
+    }
+
+    @Test func `the alert for a certificate has the period of the log and of the status`() throws {
+        let days = Int(CertificateWarnings.period / .seconds(86_400))
+        let end = "(ferry_gateway_certificate_end_timestamp_seconds - time()) / 86400"
+        #expect(try Self.text("Compat/monitoring/alerts.yml").contains("\(end) < \(days)\n"))
     }
 
     @Test func `the gateway's page names each cause of a refused connection`() throws {

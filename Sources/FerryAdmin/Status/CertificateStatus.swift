@@ -1,10 +1,7 @@
 internal import FerryOpenSSL
 
-/// The end of a certificate that the process uses.
-package struct CertificateEnd: Hashable, Codable, Sendable {
-    /// The number of days before its end at which a certificate becomes a trouble.
-    package static let troubleDays = 30
-
+/// A certificate of the process in the status of a server: its file and its end.
+package struct CertificateStatus: Hashable, Codable, Sendable {
     /// The file as the configuration names it.
     package var file: String
     /// The member or option that names the file: `listen.cert`.
@@ -19,14 +16,14 @@ package struct CertificateEnd: Hashable, Codable, Sendable {
     }
 
     /// The whole days that are left; 0 on the last day, and negative after the end.
-    package func daysLeft(now: Int) -> Int { CertificateEnds.wholeDays(Double(self.endsAt - now)) }
+    package func daysLeft(now: Int) -> Int { CertificateWarnings.wholeDays(Double(self.endsAt - now)) }
 
-    /// Returns one sentence for each certificate that ends soon, the earliest end first.
+    /// Returns one sentence for each certificate of which ``CertificateWarnings`` warns, the earliest end first.
     ///
     /// - Parameter cure: the last sentence, such as "Replace it, and reload."
-    package static func troubles(_ ends: [CertificateEnd], now: Int, cure: String) -> [String] {
+    package static func troubles(_ ends: [CertificateStatus], now: Int, cure: String) -> [String] {
         ends.sorted { $0.endsAt < $1.endsAt }
-            .prefix { $0.daysLeft(now: now) <= Self.troubleDays }
+            .prefix { CertificateWarnings.isDue(Double($0.endsAt - now)) }
             .map { end in
                 let when =
                     switch end.daysLeft(now: now) {

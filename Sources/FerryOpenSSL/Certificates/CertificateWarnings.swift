@@ -1,6 +1,6 @@
 package import FerryPlatform
 
-/// The certificates that a server uses, and when to warn that they end. No I/O: the wall clock is an argument.
+/// Decides when to warn that a certificate ends. No I/O: the wall clock is an argument.
 ///
 /// ```
 ///            timePassed                  30 days before the end
@@ -9,7 +9,7 @@ package import FerryPlatform
 ///                         └─────┘ a day later                      │  └───────┘
 ///                                                                  ▼ the end: the warning goes on
 /// ```
-package struct CertificateEnds: Sendable {
+package struct CertificateWarnings: Sendable {
     /// A file of certificates, and the end of the one that ends first.
     package struct Entry: Hashable, Sendable {
         /// The member or the option that names the file, such as `listen.cert`.
@@ -36,7 +36,7 @@ package struct CertificateEnds: Sendable {
 
         /// The whole days that are left; 0 on the last one, and negative after the end.
         package func daysLeft(at now: Date) -> Int {
-            CertificateEnds.wholeDays(self.end.timeIntervalSince(now))
+            CertificateWarnings.wholeDays(self.end.timeIntervalSince(now))
         }
 
         package func hasEnded(at now: Date) -> Bool { now > self.end }
@@ -47,8 +47,12 @@ package struct CertificateEnds: Sendable {
     /// The whole days in the seconds before an end; 0 on the last day, and negative after the end.
     package static func wholeDays(_ seconds: Double) -> Int { Int((seconds / self.day).rounded(.down)) }
 
-    /// The time before an end at which warnings begin.
-    package static let warningPeriod: Duration = .seconds(30 * 86_400)
+    /// The time before an end at which warnings begin: of the log, of the admin page and of `ferry doctor`. The alert
+    /// rule FerryGatewayCertificateEnds has the same number of days.
+    package static let period: Duration = .seconds(30 * 86_400)
+
+    /// Whether to warn of a certificate that ends in so many seconds, or has ended (negative).
+    package static func isDue(_ secondsLeft: Double) -> Bool { secondsLeft < Self.period / .seconds(1) }
 
     package let entries: [Entry]
     /// When to call ``timePassed(at:)`` again.
@@ -67,7 +71,6 @@ package struct CertificateEnds: Sendable {
             return []
         }
         self.next = tomorrow
-        let period = Self.warningPeriod / .seconds(1)
-        return self.entries.filter { $0.end.timeIntervalSince(now) < period }.sorted { $0.end < $1.end }
+        return self.entries.filter { Self.isDue($0.end.timeIntervalSince(now)) }.sorted { $0.end < $1.end }
     }
 }
