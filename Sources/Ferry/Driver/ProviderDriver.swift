@@ -233,6 +233,11 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         )
     }
 
+    /// Lets the machine write to each connection in turn, in no fixed order.
+    ///
+    /// Over HTTP/2 this chooses the connection of a notification: each connection takes from the common queue as many
+    /// notifications as it has room for. In the binary protocol, `BinaryClient.distribute` has chosen the lane, and each
+    /// lane has its own connection.
     private func write() {
         self.machine.reportsTransmitted = self.commons.events.hasTransmittedSubscribers
         let isPaused = self.commons.isFull(for: self.index)

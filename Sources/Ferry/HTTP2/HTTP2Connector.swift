@@ -22,6 +22,7 @@ extension ProviderConnector {
                     identity: configuration.identity,
                     profile: configuration.tlsProfile,
                     versions: configuration.tlsVersions,
+                    // A server that selects no protocol fails the handshake (`TLSEngine.completeHandshake`).
                     applicationProtocols: ["h2"]
                 ),
                 rejectUnauthorized: configuration.rejectUnauthorized,

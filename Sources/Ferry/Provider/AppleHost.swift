@@ -1,8 +1,10 @@
 package import FerryOpenSSL
 
-/// One of Apple's hosts for providers with its port ("Binary Provider API"; "Sending notification requests to APNs").
+/// One of Apple's hosts for providers with its service, environment and port ("Binary Provider API"; "Sending notification
+/// requests to APNs").
 ///
-/// APNs has another port, too: ``HTTP2Configuration/alternativePort``.
+/// The names and ports are constants of the configuration of each service, because programs use them, too. This table
+/// finds the rest by the name. APNs has another port, too: ``HTTP2Configuration/alternativePort``.
 package struct AppleHost: Equatable, Sendable {
     package enum Service: Sendable {
         case binary, feedback, http2

@@ -1,3 +1,4 @@
+internal import FerryCore
 package import NIOCore
 
 /// A decoder of a client's notifications: commands 0, 1 and 2 in any mix, from a stream that may be split anywhere.
@@ -13,8 +14,6 @@ package import NIOCore
 package struct NotificationDecoder: Sendable {
     /// The longest device token. "Binary Provider API", item 1: "at most 100 bytes".
     package static let maximumTokenLength = 100
-    /// The longest payload since iOS 8. The limit was 256 before.
-    package static let maximumPayloadLength = 2048
     /// The longest frame: twice the size of the five items with the longest payload that a `u16` can declare, so that
     /// unknown items have room.
     package static let maximumFrameLength = 131_072
@@ -23,7 +22,7 @@ package struct NotificationDecoder: Sendable {
     package var maximumFrameLength: Int
 
     package init(
-        maximumPayloadLength: Int = Self.maximumPayloadLength,
+        maximumPayloadLength: Int = PayloadLimit.binary,
         maximumFrameLength: Int = Self.maximumFrameLength
     ) {
         self.maximumPayloadLength = maximumPayloadLength

@@ -6,8 +6,8 @@
 ///
 /// The description shows the topic and the payload's length only, because messages to people do not belong in logs.
 public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
-    /// The largest payload that any protocol takes: VoIP and broadcast Live Activities over HTTP/2.
-    public static let maximumPayloadLength = 5120
+    /// The largest payload that any protocol takes, 5120 bytes: VoIP and broadcast Live Activities over HTTP/2.
+    public static let maximumPayloadLength = max(PayloadLimit.voip, PayloadLimit.broadcast)
     /// Apple's limit of `apns-collapse-id`.
     public static let maximumCollapseIDLength = 64
     /// The longest topic that fits into a batch entry. A bundle ID with the longest suffix stays far below it.

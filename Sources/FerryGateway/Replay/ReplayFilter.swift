@@ -14,6 +14,10 @@ internal import NIOCore
 ///
 /// In doubt a copy is forwarded, because two deliveries are better than a loss. Cost: one table look-up for each open
 /// episode.
+///
+/// ``admit(_:from:now:effects:)`` judges every notification. It looks for a copy on the connection that was told
+/// (`ReplayFilter+Own.swift`), then for one on another connection (`+OtherConnections`), then for one after a crash
+/// (`+Crash`).
 struct ReplayFilter: Sendable {
     /// The place where a notification was read.
     struct Origin: Hashable, Sendable {
@@ -168,8 +172,8 @@ struct ReplayFilter: Sendable {
         self.classShownAt = shownAt
     }
 
-    /// Takes the client's habit after an error response from a reload. Open episodes go on, because their error
-    /// responses were written.
+    /// Sets whether the client repeats followers after an error response, as a reload configures it. Open episodes go
+    /// on, because their error responses were written.
     ///
     /// - Parameter resends: nil if the gateway must find out. The present class then holds until evidence changes it.
     mutating func configure(resends: Bool?) {
@@ -269,7 +273,7 @@ struct ReplayFilter: Sendable {
 
     // MARK: Notifications
 
-    /// Admits one notification.
+    /// Says whether one notification is a copy, and notes it. Every notification passes here.
     ///
     /// - Parameter offered: the notification, with the job under which the owner would forward it. The job's fate is
     ///   `running`, or `rejected` if the owner refuses the notification itself.

@@ -3,6 +3,10 @@ internal import FerryCore
 internal import NIOCore
 
 /// The connections of a client by identifier, in the order in which they were made. Usually there is one.
+///
+/// Nothing here chooses the connection of a notification. The driver asks the client to write to one connection after
+/// another (`ProviderDriver.write`), and each takes from the common queue as many notifications as it has room for
+/// (``HTTP2Client/write(_:into:atMost:now:)``).
 struct Connections: ~Copyable {
     private var all = UniqueArray<HTTP2Connection>()
 

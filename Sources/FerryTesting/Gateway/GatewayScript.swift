@@ -1,3 +1,5 @@
+internal import FerryCore
+
 /// The behaviour of a ``SimulatedGateway``: limits, delays, and the rules for its faults.
 ///
 /// The empty script is a gateway that is as strict as Apple's documentation. In JSON, every key is optional, and an
@@ -15,7 +17,7 @@ public struct GatewayScript: Hashable, Sendable {
     public var handshake = Handshake.normal
     /// `payloadLimit`: the longest payload in bytes. A longer one gets status 7. The default is 2048, Apple's limit
     /// since iOS 8; before, it was 256.
-    public var payloadLimit = 2048
+    public var payloadLimit = PayloadLimit.binary
     /// `errorDelaySeconds`: the delay before an error response. The default is 0. Bytes that arrive during the delay
     /// are discarded.
     public var errorDelay = Duration.zero

@@ -3,7 +3,7 @@ internal import FerryHTTP2
 internal import FerryMachine
 internal import NIOCore
 
-// The answers to single requests.
+// The answers to single requests, and the rules for them.
 extension APNsMachine {
     /// Judges a request that has arrived completely.
     mutating func judge(_ stream: HTTP2Session.Stream, _ now: Moment, _ actions: inout [APNsAction]) {

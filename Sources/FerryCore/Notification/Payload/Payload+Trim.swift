@@ -1,6 +1,6 @@
 extension Payload {
-    /// The payload limit of the binary protocol, in bytes.
-    public static let binaryLimit = 2048
+    /// The payload limit of the binary protocol, 2048 bytes.
+    public static let binaryLimit = PayloadLimit.binary
 
     /// The result of ``trim(to:atWordEnd:)``.
     public enum Trimming: Hashable, Sendable {

@@ -3,7 +3,7 @@ internal import FerryHTTP2
 internal import FerryMachine
 internal import NIOCore
 
-// The effects of rules on the connection.
+// The rules that act on the connection. Those for a single request are in `APNsMachine+Requests.swift`.
 extension APNsMachine {
     /// Finds the rule that holds at the current number of accepted requests.
     mutating func checkCount(_ now: Moment, _ actions: inout [APNsAction]) {

@@ -1,7 +1,8 @@
 internal import FerryCore
 internal import NIOCore
 
-/// Copies on connections other than the one that was told, and copies that overtake.
+/// Copies on connections other than the one that was told, and copies that overtake. ``admit(_:from:now:effects:)`` asks
+/// here, after `ReplayFilter+Own.swift` and before `ReplayFilter+Crash.swift`.
 extension ReplayFilter {
     /// Consumes the follower whose copy this is, in the newest episode that has one. Also returns whether the copy may
     /// overtake; see ``isAhead(_:of:)``.
