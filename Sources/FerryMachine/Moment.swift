@@ -6,11 +6,11 @@ package struct Moment: Sendable {
     package var monotonic: NIODeadline
     /// The system's clock, in seconds since the UNIX epoch. Only expiration runs on it.
     package var epochSeconds: UInt32
-    /// A clock like ``monotonic`` that also runs while the machine sleeps. Only the length of a silence is measured with
-    /// it.
+    /// A clock like ``monotonic`` that also runs while the computer sleeps. Only the length of a silence is measured
+    /// with it.
     package var boot: NIODeadline
 
-    /// - Parameter boot: see ``boot``; nil if the machine has not slept.
+    /// - Parameter boot: see ``boot``; nil if the computer has not slept.
     package init(monotonic: NIODeadline, epochSeconds: UInt32, boot: NIODeadline? = nil) {
         self.monotonic = monotonic
         self.epochSeconds = epochSeconds

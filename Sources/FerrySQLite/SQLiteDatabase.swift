@@ -90,10 +90,11 @@ package final class SQLiteDatabase {
 
     /// Takes the file for this connection alone.
     private func lock(_ durability: Durability) throws(SQLiteError) {
-        // The order matters. The page size has no effect once the log exists, and the lock must be exclusive before the
-        // log is opened: such a log needs no shared memory. Pages are small because a short commit writes three of
-        // them. Commits wait while the log is copied into the file: some 15 ms for 16 MB, of which most is the disk's.
-        // Deleted bytes stay in the file until other bytes overwrite them.
+        // The order matters. The page size has no effect once the log exists. The lock must be exclusive before the log is
+        // opened: SQLite then keeps the index of the log in its own memory, and not in a shared file
+        // (sqlite.org/wal.html, "Use of WAL Without Shared-Memory"). Pages are small because a short commit writes three
+        // of them. Commits wait while the log is copied into the file: some 15 ms for 16 MB, and the disk takes most of
+        // that time. Deleted bytes stay in the file until other bytes overwrite them.
         for pragma in [
             "page_size = \(Self.pageLength)", "locking_mode = EXCLUSIVE", "journal_mode = WAL",
             "synchronous = \(durability.rawValue)", "secure_delete = OFF",

@@ -8,7 +8,7 @@
  * library trap; memory must be as large as the caller says. It keeps no pointer of the caller after a call has returned,
  * and the texts that it returns are static. Do not cancel a thread (pthread_cancel) inside a call.
  *
- * Functions return a number that is not negative, or an error: FERRY_E..., of which ferry_error_text() says what to do.
+ * Functions return a number that is not negative, or an error, FERRY_E...: ferry_error_text() explains it.
  */
 #ifndef FERRY_H
 #define FERRY_H
@@ -44,12 +44,12 @@ typedef uint64_t ferry_t;
  *   u64 tag             comes back with the outcome
  *   u32 expiration      UNIX seconds; used with FERRY_RECORD_EXPIRATION
  *   u8  flags           FERRY_RECORD_...
- *   u8  priority        1, 5 or 10; 0: none
- *   u8  push type       FERRY_PUSH_...; 0: none
+ *   u8  priority        1, 5 or 10; 0: without a priority
+ *   u8  push type       FERRY_PUSH_...; 0: without a push type
  *   u8  token length    1 to 100
  *   u16 payload length
- *   u8  topic length    0: none
- *   u8  collapse-id length, 0: none
+ *   u8  topic length    0: without a topic
+ *   u8  collapse-id length, 0: without a collapse-id
  *   device token, payload (a JSON object), topic, collapse-id, apns-id (16 bytes, with FERRY_RECORD_APNS_ID)
  */
 #define FERRY_RECORD_HEADER 24
@@ -75,12 +75,12 @@ typedef uint64_t ferry_t;
 typedef struct ferry_outcome {
     uint64_t tag;
     uint8_t outcome;       /* FERRY_ACCEPTED ... */
-    uint8_t detail;        /* how, or why: by outcome, see below */
-    uint16_t status;       /* of HTTP/2, or of the binary protocol; 0: none */
-    uint16_t reason;       /* for ferry_reason_text(); 0: none */
-    uint8_t legacy;        /* what an old client is told: by its gateway, or by Ferry's; 0: nothing */
+    uint8_t detail;        /* how or why; each outcome below names its numbers */
+    uint16_t status;       /* of HTTP/2, or of the binary protocol; 0: no status */
+    uint16_t reason;       /* for ferry_reason_text(); 0: no reason */
+    uint8_t legacy;        /* the status that an old client gets from its gateway, or from Ferry's; 0: no status */
     uint8_t flags;         /* FERRY_OUTCOME_... */
-    int64_t timestamp;     /* when the device was gone, in milliseconds of UNIX time; 0: none */
+    int64_t timestamp;     /* when the device was gone, in milliseconds of UNIX time; 0: not known */
     uint8_t apns_id[16];   /* with FERRY_OUTCOME_APNS_ID */
 } ferry_outcome;
 
@@ -117,8 +117,8 @@ typedef struct ferry_outcome {
 
 /* The numbers of a handle: 88 bytes. A later version may append to it. */
 typedef struct ferry_numbers {
-    uint64_t taken;       /* all that ferry_submit() took */
-    uint64_t unsettled;   /* of these, without an outcome */
+    uint64_t taken;       /* notifications that ferry_submit() took */
+    uint64_t unsettled;   /* taken notifications without an outcome */
     uint64_t unread;      /* outcomes that ferry_read() would return */
     uint64_t confirmed;
     uint64_t presumed;
@@ -130,12 +130,13 @@ typedef struct ferry_numbers {
     uint64_t resent;       /* copies beyond the first */
 } ferry_numbers;
 
-/* ---- What ferry_wait() and the descriptor tell ---- */
+/* ---- The bits of ferry_wait(), and how long each is set ---- */
 
-#define FERRY_READY_OUTCOMES 1 /* until ferry_read() has returned them all */
-#define FERRY_READY_EVENT 2    /* until ferry_read_event() has returned them all */
+#define FERRY_READY_OUTCOMES 1 /* until ferry_read() has returned all outcomes */
+#define FERRY_READY_EVENT 2    /* until ferry_read_event() has returned all events */
 #define FERRY_READY_ROOM 4     /* after ferry_submit() took less than it got: until the next ferry_submit() */
-#define FERRY_READY_SETTLED 8  /* everything has its outcome: until ferry_submit(), or told and a ferry_read() of 0 */
+/* All have their outcomes: until ferry_submit(), or until ferry_wait() has told it and ferry_read() returns 0. */
+#define FERRY_READY_SETTLED 8
 
 /* ---- Functions ---- */
 
@@ -145,7 +146,7 @@ const char *ferry_version(void);
 /* A sentence about an error. */
 const char *ferry_error_text(int64_t code);
 
-/* Apple's word for a reason, such as "BadDeviceToken"; "" for a number that is none. */
+/* Apple's word for a reason, such as "BadDeviceToken"; "" for an unknown number. */
 const char *ferry_reason_text(uint32_t reason);
 
 /*
@@ -155,25 +156,25 @@ const char *ferry_reason_text(uint32_t reason);
 int64_t ferry_open(const char *json, size_t length, char *message, size_t size);
 
 /*
- * Takes records from the front, as many as there is room for; never waits. Returns how many, 0 if there is no room now,
- * and in `used` (unless NULL) their length. If the framing is wrong anywhere, nothing is taken; without room it is not
- * looked at. What no server would take is taken and rejected.
+ * Takes records from the front, as many as there is room for; never waits. Returns their number, 0 if there is no room
+ * now, and in `used` (unless NULL) their length. If the framing is wrong anywhere, no record is taken; if there is no room,
+ * the framing is not checked. A record that no server would take is taken here, and its outcome is FERRY_REJECTED.
  */
 int64_t ferry_submit(ferry_t handle, const uint8_t *records, size_t length, size_t *used);
 
 /*
  * Submits one record to many devices. The token of `record` has the length of all `count` tokens, which follow each other
- * in `tokens`; their tags are first_tag, first_tag + 1 and so on. Returns how many were taken.
+ * in `tokens`; their tags are first_tag, first_tag + 1 and so on. Returns the number of taken notifications.
  */
 int64_t ferry_submit_to(ferry_t handle, const uint8_t *record, size_t length, const uint8_t *tokens, size_t token_length,
                         size_t count, uint64_t first_tag);
 
-/* Copies outcomes, at most `capacity`. `size_of_one` is sizeof(ferry_outcome), at most 4096. Returns how many. */
+/* Copies outcomes, at most `capacity`. `size_of_one` is sizeof(ferry_outcome), at most 4096. Returns their number. */
 int64_t ferry_read(ferry_t handle, void *outcomes, size_t size_of_one, size_t capacity);
 
 /*
  * Reads a run: the first outcome, and those after it that differ from it in tag and apns_id alone; at most `capacity`. Copies
- * the first to `outcome`, whose size is `size_of_one`, and the tags of all to `tags`. Returns how many; 0 if there is none.
+ * the first to `outcome`, whose size is `size_of_one`, and the tags of all to `tags`. Returns their number.
  * Most outcomes are alike, and some languages read an array of numbers faster than members of structures.
  */
 int64_t ferry_read_run(ferry_t handle, void *outcome, size_t size_of_one, uint64_t *tags, size_t capacity);
@@ -187,7 +188,7 @@ int64_t ferry_read_run(ferry_t handle, void *outcome, size_t size_of_one, uint64
 int64_t ferry_outcome_json(ferry_t handle, const void *outcome, size_t size_of_one, char *json, size_t size);
 
 /*
- * Copies the next event as a JSON object, without a 0 at the end. Returns its length; 0 if there is none. If the length
+ * Copies the next event as a JSON object, without a 0 at the end. Returns its length, 0 without an event. If the length
  * is above `size`, nothing is copied and the event stays.
  */
 int64_t ferry_read_event(ferry_t handle, char *json, size_t size);
@@ -205,13 +206,14 @@ int64_t ferry_fd(ferry_t handle);
 int64_t ferry_wait(ferry_t handle, int64_t ms);
 
 /*
- * Waits up to `ms` milliseconds until everything that was taken before the call was written to the network once, or has its
- * outcome; with the option "wait": until everything of the handle has its outcome. Returns 0 then; 1 after the time;
- * FERRY_EINTR when a signal came on this thread. For a library whose calls returned after a write to a socket.
+ * Waits up to `ms` milliseconds until each notification that was taken before the call was written to the network once, or
+ * has its outcome. With the option "wait" it waits until all notifications of the handle have their outcomes. Returns 0
+ * then; 1 after the time; FERRY_EINTR when a signal came on this thread. It is for a library whose calls returned after a
+ * write to a socket.
  */
 int64_t ferry_flush(ferry_t handle, int64_t ms);
 
-/* Waits up to `ms` milliseconds until everything has its outcome. Returns how many have none. */
+/* Waits up to `ms` milliseconds until all notifications have their outcomes. Returns how many still wait for one. */
 int64_t ferry_drain(ferry_t handle, int64_t ms);
 
 /* Copies the numbers of the handle. `size` is sizeof(ferry_numbers). Returns 0. Clears nothing. */
@@ -224,14 +226,14 @@ int64_t ferry_set(ferry_t handle, const char *json, size_t length, char *message
 int64_t ferry_report(ferry_t handle, char *json, size_t size);
 
 /*
- * Takes nothing more, sends what was taken for up to `ms` milliseconds, gives everything its outcome, and closes the
- * connections. Outcomes stay readable. Returns 0.
+ * Takes no more notifications, sends those that were taken for up to `ms` milliseconds, gives each its outcome, and closes
+ * the connections. Outcomes stay readable. Returns 0.
  */
 int64_t ferry_close(ferry_t handle, int64_t ms);
 
 /*
- * Frees the handle. Never waits. What is not closed ends as if closed within 0 milliseconds; with the option "atExit" within
- * its seconds, unseen. Returns 0.
+ * Frees the handle, and never waits. A handle that was not closed ends as if ferry_close() had 0 milliseconds, or with the
+ * option "atExit" as many seconds as that; nobody can read its outcomes then. Returns 0.
  */
 int64_t ferry_free(ferry_t handle);
 

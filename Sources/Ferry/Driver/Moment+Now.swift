@@ -8,7 +8,7 @@ extension Moment {
         Moment(monotonic: .now(), epochSeconds: UInt32(clamping: time(nil)), boot: self.boot)
     }
 
-    /// The time since the machine was started, with the time in which it slept. Nil if the system does not say.
+    /// The time since the computer was started, with the time in which it slept. Nil if the system does not say.
     private static var boot: NIODeadline? {
         #if os(Linux)
         var time = timespec()

@@ -168,7 +168,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     }
 
     /// Whether an answer may still lie in a socket about whose silence the machine would decide. The process or the
-    /// machine may have slept, or the loop may be slow. Then the event loop reads first, for ``readLimit`` at most.
+    /// computer may have slept, or the loop may be slow. Then the event loop reads first, for ``readLimit`` at most.
     private func readsFirst(now: NIODeadline) -> Bool {
         let judged = self.machine.judged(at: now)
         guard judged.contains(where: { self.connections[$0]?.hasUnreadBytes == true }) else {

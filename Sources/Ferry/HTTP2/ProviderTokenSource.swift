@@ -147,7 +147,7 @@ public final class ProviderTokenSource: Sendable {
     private let replacements = Atomic<Int>(0)
     /// The number of replaced keys, of refused tokens and of new ones.
     private let changes = Atomic<Int>(0)
-    /// The time that the machine has slept. It is added to every time that is passed to the token machine.
+    /// The time that the computer has slept. It is added to every time that is passed to the token machine.
     private let slept: @Sendable () -> TimeAmount
 
     /// Makes a source that signs tokens. Makes no token yet.
@@ -212,7 +212,7 @@ public final class ProviderTokenSource: Sendable {
         self.init(.elsewhere(supply, GivenTokenMachine()), slept: { sleepTime.total })
     }
 
-    /// - Parameter slept: returns how long the machine has slept so far.
+    /// - Parameter slept: returns how long the computer has slept so far.
     package convenience init(
         key: ES256Key,
         keyID: String,

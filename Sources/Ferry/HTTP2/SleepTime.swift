@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// How long the machine has slept since this value was made. NIO's clock stands still during sleep, but a provider
+/// How long the computer has slept since this value was made. NIO's clock stands still during sleep, but a provider
 /// token ages.
 struct SleepTime: Sendable {
     private let start = ContinuousClock.now

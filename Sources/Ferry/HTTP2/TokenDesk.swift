@@ -13,7 +13,7 @@ struct TokenDesk {
     }
 
     /// A token that is used without an ask, until that time, or until the source has changed. The clock is the one that
-    /// also runs while the machine sleeps.
+    /// also runs while the computer sleeps.
     private struct Kept {
         var authorization: Authorization
         var changes: Int

@@ -50,7 +50,7 @@ package struct AdminAccess: Sendable {
         guard ["GET", "HEAD"].contains(method) else { throw .readOnly }
     }
 
-    /// - Parameter host: `name`, `name:port`, `address:port` or `[address]:port`.
+    /// - Parameter host: a name or an address, with or without a port. An IPv6 address is in brackets.
     private func isOwn(_ host: String) -> Bool {
         let name: Substring
         if host.hasPrefix("[") {

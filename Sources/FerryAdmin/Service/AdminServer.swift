@@ -45,7 +45,7 @@ package final class AdminServer: Sendable {
     }
 
     package static let connectionLimit = 64
-    /// The largest body of a request, in bytes. A command sends little more than a name.
+    /// The largest body of a request, in bytes. The longest request names 500 letters, with 37 bytes for each.
     private static let bodyLimit = 65_536
 
     /// The longest time that a stop waits for answers that are being made. It is a little longer than a reader's wait

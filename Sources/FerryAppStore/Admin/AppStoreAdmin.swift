@@ -62,8 +62,8 @@ package enum AppStoreAdmin {
         _ history: ServerHistory
     ) -> StatusRoutes.Snapshot {
         let posts = watch.posts
-        let safe = posts.taken + posts.copies
-        let (steps, rate) = history.note(.init(read: posts.posts, accepted: safe, rejected: posts.posts - safe))
+        let taken = posts.taken + posts.copies
+        let (steps, rate) = history.note(.init(read: posts.posts, accepted: taken, rejected: posts.posts - taken))
         let deliveries = watch.deliveries.map(\.figures)
         let stored =
             if case .figures(let figures) = view { figures.destinations } else { [AppStoreStoreFigures.Destination]() }

@@ -29,9 +29,17 @@ struct AppStoreMetrics {
         let counts: [(String, String, Int)] = [
             ("posts_total", "Posts, and requests for other paths.", self.posts.posts),
             ("verified_total", "Posts that are genuine and for an app that is served.", self.posts.verified),
-            ("taken_total", "Notifications that are safe.", self.posts.taken),
-            ("copies_total", "Posts whose notification was safe before.", self.posts.copies),
-            ("postponed_total", "Verified posts that were not taken: Apple comes again.", self.posts.postponed),
+            (
+                "taken_total",
+                "Notifications that were taken: by the store, or without one by your URL.",
+                self.posts.taken
+            ),
+            ("copies_total", "Posts whose notification was taken before.", self.posts.copies),
+            (
+                "postponed_total",
+                "Verified posts whose notification was not taken, so that Apple sends it again.",
+                self.posts.postponed
+            ),
         ]
         for (name, help, count) in counts { text.add(.counter, "ferry_appstore_\(name)", help, count) }
         text.add(

@@ -49,7 +49,7 @@ package struct AppStoreStatus: ServerStatus, Hashable {
         package var posts: Int
         /// The genuine posts for an app that is served.
         package var verified: Int
-        /// Notifications that are safe.
+        /// Notifications that the handler or the store has taken.
         package var taken: Int
         package var copies: Int
         package var postponed: Int

@@ -27,11 +27,11 @@ package struct PostFigures: Hashable, Sendable {
         }
     }
 
-    /// Notifications that are safe.
+    /// Notifications that the handler or the store has taken.
     package var taken = 0
-    /// Posts whose notification was safe before.
+    /// Posts whose notification was taken before.
     package var copies = 0
-    /// Verified posts whose notification is not safe.
+    /// Verified posts whose notification was not taken, so that Apple sends it again.
     package var postponed = 0
     package var refused: [Cause: Int] = [:]
     /// The answers to posts by status.

@@ -1,8 +1,6 @@
 internal import FerryCore
 internal import FerryPlatform
 
-internal import FerryCore
-
 /// A JSON Web Signature in compact form, as Apple signs (RFC 7515, section 7.1):
 ///
 /// ```

@@ -2,9 +2,9 @@ internal import FerryCore
 
 /// The result of a hand-over.
 package enum HandOverResult: Sendable, Equatable {
-    /// The notification is safe. `isNew` is false if it was safe before.
+    /// The handler or the store has taken the notification. `isNew` is false if it was taken before.
     case taken(isNew: Bool)
-    /// The notification is not safe. The text gives the reason.
+    /// The notification was not taken. The text gives the reason.
     case failed(String)
 }
 

@@ -1,5 +1,5 @@
-/// An error that stopped a recovery. All work before it is safe. With a checkpoint, the next recovery goes on from
-/// there.
+/// An error that stopped a recovery. The sink keeps the notifications that it has taken. With a checkpoint, the next
+/// recovery goes on from there.
 public struct AppStoreRecoveryError: Error, Sendable, CustomStringConvertible {
     /// The kind of fault that stopped a recovery.
     @nonexhaustive

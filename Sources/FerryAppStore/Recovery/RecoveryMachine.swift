@@ -102,7 +102,7 @@ struct RecoveryMachine {
         }
     }
 
-    /// Notes that all notifications of the page are safe, so that the checkpoint may be written.
+    /// Notes that all notifications of the page were taken or set aside, so that the checkpoint may be written.
     mutating func pageHandled() {
         guard case .handling(let next) = self.state else { return }
         self.checkpoint.pages += 1

@@ -31,7 +31,7 @@ final class RevocationChecker: Sendable {
         var waiting: [(OCSPSubject, Task<OCSPVerdict, Never>)] = []
         for chain in chains where seen.insert(ObjectIdentifier(chain)).inserted {
             let now = Self.now
-            // Responders need not know expired certificates (RFC 5019, section 4).
+            // A responder may remove its records of expired certificates (RFC 5019, section 2.2.3).
             guard chain.validity.contains(now) else {
                 throw AppStoreVerificationError(
                     .forged,

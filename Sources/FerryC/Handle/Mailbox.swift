@@ -304,7 +304,8 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Releases all waiting callers, because nothing more may come.
+    /// Raises `FERRY_READY_SETTLED` for the callers of `ferry_wait`, because no other news may come. Callers of
+    /// ``flush(_:milliseconds:)`` go on waiting for their latch.
     func closed() {
         self.box.withLock { box in
             box.state.room = .enough

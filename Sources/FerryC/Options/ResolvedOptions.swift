@@ -66,7 +66,7 @@ extension OptionObject {
         self.set("production", .boolean(apple.environment == .production))
     }
 
-    /// Returns these options, replaced by those of `file`.
+    /// Returns these options together with those of `file`, which win where both name one.
     ///
     /// The options `outcomes` and `events` of the program stay. Otherwise the program might wait for ever for outcomes
     /// or events that do not come. If the file names another backend, options that this backend does not know are
@@ -101,8 +101,8 @@ extension OptionObject {
         return own.overlaid(with: file)
     }
 
-    /// Returns these options, replaced by those of `other`. If `other` names a server or credentials, all options of
-    /// the earlier server or credentials are removed.
+    /// Returns these options together with those of `other`, which win where both name one. If `other` names a server or
+    /// credentials, all options of the earlier server or credentials are removed.
     private func overlaid(with other: OptionObject?) -> OptionObject {
         guard let other else { return self }
         var result = self

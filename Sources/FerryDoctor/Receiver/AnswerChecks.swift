@@ -88,7 +88,7 @@ enum AnswerChecks {
                 )
             ]
         case .success(let large):
-            // The status shows that the body was read only if it comes from the receiver itself.
+            // Only a status of the receiver itself shows that the body was read.
             guard finding.severity == .ok || finding.problem == .verifiesNothing else { return [] }
             guard self.haveOneOrigin(small, large) else {
                 return [

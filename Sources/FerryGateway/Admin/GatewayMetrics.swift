@@ -50,11 +50,15 @@ struct GatewayMetrics {
                 "Notifications of an earlier process that the store had without an answer.",
                 \.recovered
             ),
-            ("retried_total", "Dead letters that an operator sent again.", \.retried),
+            ("retried_total", "Letters that an operator sent again.", \.retried),
             ("forwarded_total", "Notifications that went to APNs, each counted once.", \.forwarded),
             ("swallowed_total", "Copies of notifications that were read before.", \.swallowed),
             ("refused_here_total", "Notifications that the gateway refused itself.", \.refusedHere),
-            ("known_bad_total", "Notifications whose token APNs had refused before, and nobody was told.", \.knownBad),
+            (
+                "known_bad_total",
+                "Notifications that the gateway refused, because no error response told APNs' refusal of their token.",
+                \.knownBad
+            ),
             ("dropped_unsent_total", "Notifications that ended before they went out.", \.droppedUnsent),
             ("accepted_total", "Notifications that APNs accepted.", \.accepted),
             ("gone_total", "Notifications to devices that lost the app.", \.gone),
@@ -67,7 +71,7 @@ struct GatewayMetrics {
             ("deferred_total", "Rejections that the next push to the token may tell.", \.deferred),
             (
                 "released_total",
-                "Notifications that their client counted as accepted because the answer took long.",
+                "Notifications that their client counts as accepted without an answer of APNs.",
                 \.released
             ),
         ]

@@ -71,7 +71,8 @@ extension GatewayStatus {
         return sentences
     }
 
-    /// - Parameter delivers: false if an earlier sentence says that notifications wait, and why.
+    /// - Parameter delivers: whether ``downSentences`` is empty. Its sentences say already that notifications wait, and
+    ///   why.
     private func troubleSentences(delivers: Bool) -> [String] {
         var sentences: [String] = []
         if self.store == .troubled {

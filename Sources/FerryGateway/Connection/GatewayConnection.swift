@@ -320,7 +320,7 @@ struct GatewayConnection: ~Copyable, Sendable {
         return self.ledger.next == 1
     }
 
-    /// The job of a notification that the ledger keeps.
+    /// The job of a notification; nil if it has no job, or the ledger does not keep it.
     func job(of sequence: UInt64) -> JobID? { self.ledger.job(of: sequence) }
 
     /// Whether this connection tells or defers a rejection of this notification. If not, the notification is a

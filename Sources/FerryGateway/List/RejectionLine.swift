@@ -60,8 +60,8 @@ struct RejectionLine {
         return bytes.starts(with: start.prefix(bytes.count))
     }
 
-    /// Makes a JSON string. It escapes the text, because an unescaped quotation mark from APNs could end the line and
-    /// begin a false one.
+    /// Makes a JSON string of the first ``textLimit`` bytes. The text may come from APNs. Without escapes, a quotation mark
+    /// in it would end the string, and a line break would end the line and begin a false one.
     private static func string(_ text: String) -> String {
         String(decoding: JSONText.quoted(String(text.beginning(utf8: Self.textLimit))), as: UTF8.self)
     }

@@ -14,8 +14,8 @@ internal import NIOCore
 /// With a store, each line is a row of ``StoreTable/rejections``, in the same commit as the answer that it reports. The
 /// line goes to the file once that commit is durable. If a kill loses the answer, the notification is sent again, and
 /// then gets its line. A later commit removes the row, and notes the place after the line in the file. If the process
-/// is killed before that commit, the file has lines after the noted place, and the next process finds them there. So
-/// the next batch waits for the commit.
+/// is killed before that commit, the file has lines after the noted place. The next process looks there for the lines
+/// of its first batch only, so each batch waits for the commit of the batch before it.
 ///
 /// If another process takes the store, each line belongs to one of the two; see ``leave(durable:)``.
 package struct RejectionList: Sendable {

@@ -6,7 +6,7 @@ enum ClosedReason: Hashable, Sendable {
     case storeTrouble
     /// The notifications without an answer fill the whole room.
     case noRoom
-    /// Notifications of the client wait at a shut gate.
+    /// A notification of the client waits at the shut gate of the client's first topic.
     case topicRefused
     /// The client has used its share of the room.
     case noClientRoom

@@ -257,7 +257,8 @@ struct GatewayScope: ~Copyable {
         self.known = (self.filter.replayClass, self.filter.habits)
     }
 
-    /// Takes the client's habit after an error response from a reload.
+    /// Sets whether the client repeats followers after an error response, as a reload configures it; nil if the gateway
+    /// must find out.
     mutating func configure(resends: Bool?) {
         self.filter.configure(resends: resends)
         self.known = (self.filter.replayClass, self.filter.habits)

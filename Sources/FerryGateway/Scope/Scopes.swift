@@ -115,7 +115,8 @@ struct Scopes: ~Copyable {
         ClientHabit(self.key(of: place), self.cells[place.index].scope.filter)
     }
 
-    /// Takes a client's habit after an error response from a reload.
+    /// Sets whether the client repeats followers after an error response, as a reload configures it; nil if the gateway
+    /// must find out.
     mutating func configure(_ identity: Int, resends: Bool?) {
         for (key, place) in self.places where key.identity == identity {
             self.cells[place.index].scope.configure(resends: resends)

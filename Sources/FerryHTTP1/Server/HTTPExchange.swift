@@ -19,7 +19,7 @@ struct HTTPExchange {
         case askForBody
         /// Make the answer, and call ``answered()``.
         case handle
-        /// Send this status. `closes`: it is the connection's last answer.
+        /// Send this status. If `closes` is true, the answer is the last one of the connection.
         case answer(status: Int, closes: Bool)
         case close
     }
@@ -80,7 +80,7 @@ struct HTTPExchange {
         return .handle
     }
 
-    /// The answer to ``request`` is known.
+    /// Notes that the answer to ``request`` is known.
     mutating func answered(_ status: Int) -> Action {
         guard case .answering(_, let keepsAlive) = self.state else { return .none }
         let closes = self.isEnding || !keepsAlive
@@ -88,7 +88,7 @@ struct HTTPExchange {
         return .answer(status: status, closes: closes)
     }
 
-    /// The time limit of the present state is over.
+    /// Notes that the time limit of the present state is over.
     mutating func timedOut() -> Action {
         switch self.state {
         case .waiting, .closing: .close
@@ -97,7 +97,7 @@ struct HTTPExchange {
         }
     }
 
-    /// The server stops, or the client sends nothing more: the request that is under way is the last one.
+    /// Notes that the server stops, or that the client has ended its side. The request under way becomes the last one.
     mutating func end() -> Action {
         self.isEnding = true
         switch self.state {

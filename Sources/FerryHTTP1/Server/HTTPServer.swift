@@ -4,29 +4,32 @@ package import NIOCore
 package import NIOHTTP1
 
 /// A server of HTTP/1.1 for whole requests with whole answers: over TCP or a socket in the file system, with TLS or without.
-/// Any thread.
+/// Any thread may use it.
 ///
-/// A further connection than the listener may have takes the place of the one that has waited longest between two requests,
-/// or else for a whole request. While all bodies together have more than 128 MiB, the server closes the connection that has
+/// If the listener has as many connections as it may have, a new one takes the place of another: of the one that has waited
+/// longest between two requests, or else for a whole request. While all bodies together have more than 128 MiB, the server closes the connection that has
 /// waited longest for the rest of a request. ``Limits`` has the other bounds. The owner bounds the time for an answer. Stop
 /// every server: releasing the last reference closes nothing.
 package final class HTTPServer: Sendable {
     /// The bounds of one connection.
     package struct Limits: Sendable {
-        /// The bytes of a body; beyond them 413.
+        /// The largest body of a request, in bytes. A larger one is answered with 413.
         package var body: Int
-        /// From the start of the connection, with its TLS handshake, to the head of the first request; then it is closed.
+        /// The time from the start of a connection, with its TLS handshake, to the head of the first request. Afterwards
+        /// the connection is closed.
         package var opening: Duration = .seconds(30)
-        /// From the head of a request to its end, then 408; and from a last answer to the close.
+        /// The time from the head of a request to its end. Afterwards the answer is 408. Also the time from the last answer
+        /// to the close.
         package var request: Duration = .seconds(10)
-        /// From an answer, with the time that the client takes to read it, to the head of the next request; then the
-        /// connection is closed. A request that came before its client had read the answers waits so long for that.
+        /// The time from an answer to the head of the next request, with the time in which the client reads the answer.
+        /// Afterwards the connection is closed. A request that came before its client had read the answers waits for that
+        /// as long.
         package var pause: Duration = .seconds(30)
 
         package init(body: Int) { self.body = body }
     }
 
-    /// Makes the answer to a request. `received`: when its last byte came.
+    /// Makes the answer to a request. `received` is the time at which the last byte of the request came.
     package typealias Respond =
         @Sendable (HTTPServerRequest, _ received: ContinuousClock.Instant) async -> HTTPServerAnswer
 
@@ -46,7 +49,7 @@ package final class HTTPServer: Sendable {
 
     private init(_ listener: Listener) { self.listener = listener }
 
-    /// Starts listening. Requests are answered from now on.
+    /// Starts to listen and to answer requests.
     ///
     /// - Parameters:
     ///   - configuration: the address, and the limits of the listener. Its `onWait` is the server's own.
@@ -69,7 +72,7 @@ package final class HTTPServer: Sendable {
         )
     }
 
-    /// Gives the next connections another TLS context. Only for a server that was started with TLS.
+    /// Gives later connections another TLS context. Call it only for a server that was started with TLS.
     package func use(_ tls: TLSContext) { self.listener.use(tls) }
 
     /// Stops accepting. Each connection ends after the answer to its request, or when `limit` is over.
@@ -79,11 +82,11 @@ package final class HTTPServer: Sendable {
     package func stop(within limit: Duration) async { await self.listener.stop(within: limit) }
 }
 
-/// A request that has come whole.
+/// A request that has arrived whole.
 package struct HTTPServerRequest: Sendable {
-    /// In capital letters: `POST`.
+    /// The method in capital letters, such as `POST`.
     package var method: String
-    /// Path and query as they came.
+    /// The path and the query as the client wrote them.
     package var target: String
     package var headers: HTTPHeaders = [:]
     package var body: [UInt8]
@@ -99,7 +102,7 @@ package struct HTTPServerRequest: Sendable {
         return String(target.prefix { $0 != "?" && $0 != "#" })
     }
 
-    /// The value of a parameter of the query as it came, without decoding.
+    /// The value of a parameter of the query, without decoding; nil if the query does not have it.
     package func parameter(_ name: String) -> Substring? {
         guard let mark = self.target.firstIndex(of: "?") else { return nil }
         return self.target[mark...].dropFirst().split(separator: "&").lazy
@@ -111,9 +114,9 @@ package struct HTTPServerRequest: Sendable {
 /// A whole answer.
 package struct HTTPServerAnswer: Sendable {
     package var status: Int
-    /// Without `Content-Length` and `Connection`, which the server adds.
+    /// The headers without `Content-Length` and `Connection`, which the server adds.
     package var headers: HTTPHeaders
-    /// Not sent in answer to `HEAD`.
+    /// The body. An answer to `HEAD` leaves it out.
     package var body: [UInt8]
     /// Whether the connection is reset in the middle of the answer. Only a simulated server misbehaves.
     package var isCut = false

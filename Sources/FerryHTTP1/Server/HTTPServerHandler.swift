@@ -18,13 +18,13 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     private let limits: HTTPServer.Limits
     private var exchange: HTTPExchange
     private let waiting: WaitingConnections
-    /// Present while the connection waits for a request, for the rest of one, or for the client's end.
+    /// The wait for a request, for the rest of one, or for the client; nil while the owner makes an answer.
     private var wait: (id: WaitingConnections.Wait, kind: WaitingConnections.Kind)?
     private let socket: SocketHandler
     private let respond: HTTPServer.Respond
     private var context: ChannelHandlerContext?
     private var timer: Scheduled<Void>?
-    /// The owner's answer, until it is sent. Refusals of the exchange have none.
+    /// The owner's answer, until it is sent; nil for a refusal of the exchange.
     private var answer: HTTPServerAnswer?
     /// Whether ``answer`` has no body on the wire (RFC 9110, section 9.3.2).
     private var isHead = false
@@ -123,7 +123,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // NIOHTTP1 has answered what is not HTTP with 400.
+        // NIOHTTP1 has answered bytes that are not HTTP with 400.
         context.close(promise: nil)
     }
 
@@ -220,7 +220,8 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         self.wait = nil
     }
 
-    /// Another client needs the place of this connection. A close_notify would wait for a client that may be gone.
+    /// Closes the connection, because another client needs its place. A close_notify would wait for a client that may be
+    /// gone.
     private func makeRoom() {
         guard let context else { return }
         // The client of a delayed request takes no answers, so it gives its place. Another request that has come since is

@@ -30,10 +30,10 @@ final class WaitingConnections: Sendable {
         var last: Wait = 0
         /// The bytes of all requests without an answer.
         var held = 0
-        /// The connections, with those that get an answer now and so do not wait.
+        /// The number of connections. It includes those that get an answer now, and so do not wait.
         var connections = 0
         /// Whether a place was wanted when no connection waited. The next connection whose client has taken its answer gives
-        /// it. If clients take no answers and so none comes, the one that has waited longest gives it.
+        /// it. If clients take no answers, the connection that has waited longest gives it.
         var owesPlace = false
 
         mutating func insert(_ wait: Wait, _ kind: Kind, _ close: @escaping Close) {
@@ -106,9 +106,9 @@ final class WaitingConnections: Sendable {
         }
     }
 
-    /// Notes that `count` bytes more are held; below 0, fewer. While too many are held, each growth closes the connection that
-    /// has waited longest: a genuine request is whole within a moment. A connection between two requests holds no bytes, so
-    /// it stays.
+    /// Adds `count`, which may be negative, to the bytes that are held. While too many are held, each growth closes the
+    /// connection that has waited longest: a genuine request is whole within a moment. A connection between two requests
+    /// holds no bytes, so it stays.
     func hold(_ count: Int) {
         guard count != 0 else { return }
         let close = self.table.withLock { table -> Close? in
@@ -123,8 +123,8 @@ final class WaitingConnections: Sendable {
     func placeIsTaken() { self.table.withLock { $0.owesPlace = false } }
 
     /// Closes one connection, to make room. The first choice is the one that has waited longest between two requests, and
-    /// the second is the one that has waited longest. If none waits, the next one whose client has taken its answer is
-    /// closed, unless ``placeIsTaken()`` comes first.
+    /// the second is the one that has waited longest. If no connection waits, the next one whose client has taken its
+    /// answer is closed, unless ``placeIsTaken()`` comes first.
     func closeLongest() {
         let close = self.table.withLock { table in
             let close = table.removeLongestIdle() ?? table.removeLongestBusy()

@@ -343,7 +343,7 @@ package struct MigratingClient<
 }
 
 extension ConnectionStep {
-    /// Returns the step with another number of its connection.
+    /// Returns the step with the number by which the owner knows its connection.
     fileprivate func renumbered(_ outer: (ConnectionID) -> ConnectionID) -> ConnectionStep {
         switch self {
         case .dial(let id): .dial(outer(id))

@@ -3,7 +3,7 @@ package import FerryPlatform
 
 /// The task that writes the warnings about certificates. ``CertificateWarnings`` decides when.
 package enum CertificateWatch {
-    /// The longest sleep. It is short, because the clock may be set, and a machine may be suspended.
+    /// The longest sleep. It is short, because the clock may be set, and a computer may sleep.
     private static let patience: Duration = .seconds(3600)
 
     /// Starts a task that writes the warnings until it is cancelled.
