@@ -47,8 +47,6 @@ private func startedThreads() throws -> ProcessThreads { try LibraryState.shared
 private func add(_ message: MessageBuffer, _ make: () throws -> LibraryState.Resource) -> Int64 {
     do {
         let resource = try make()
-        // Exit handlers run in the reverse order of their registration. A `make` that opens a provider has used
-        // OpenSSL, which registered its handler then. So our handler runs before OpenSSL frees its memory.
         ExitDrain.register()
         if let number = LibraryState.shared.withLock({ $0.add(resource) }) { return number }
         message.write("There are \(LibraryState.handleLimit) open handles, and no more are possible.")

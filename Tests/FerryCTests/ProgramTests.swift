@@ -48,7 +48,9 @@ import Testing
         return (apns, options)
     }
 
-    @Test(arguments: [["5000"], ["5000", "free"]])
+    // With "echo" the first handle needs no OpenSSL, and with one notification the handshake comes after `exit` began. Exit
+    // handlers run in the reverse order of their registration, so OpenSSL could free its memory before the handshake.
+    @Test(arguments: [["5000"], ["5000", "free"], ["1", "echo"]])
     func `exit in the middle of sending loses nothing, and keeps its status`(arguments: [String]) async throws {
         try await CProgram.with("Tests/FerryCTests/Programs/exit.c", as: .c99) { program in
             let (apns, options) = try await Self.startAPNs(program)
@@ -56,7 +58,7 @@ import Testing
                 let before = apns.counts.accepted
                 let result = try await program.run(["{\(options)\(more)}"] + arguments)
                 #expect(result.status == 7 && result.output.isEmpty, "\(result.output)")
-                #expect(apns.counts.accepted - before == 5000)
+                #expect(apns.counts.accepted - before == Int(arguments[0]))
             }
             await apns.stop()
         }

@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryOpenSSL
 internal import FerryPlatform
 internal import Synchronization
 
@@ -14,10 +15,14 @@ enum ExitDrain {
     /// The longest time for writing a line, in milliseconds.
     private static let sayLimit: Int64 = 100
 
-    private static let registration: Int32 = atexit { ExitDrain.run() }
+    private static let registration: Int32 = {
+        // Exit handlers run in the reverse order of their registration. Without this line, a program whose first handle
+        // needs no OpenSSL would have our handler registered first: it would send with memory that OpenSSL has freed.
+        OpenSSLMemory.registerExitHandler()
+        return atexit { ExitDrain.run() }
+    }()
 
-    /// Registers the exit handler, once for a process and its children. OpenSSL must have been used before, because
-    /// exit handlers run in the reverse order of their registration.
+    /// Registers the exit handler, once for a process and its children.
     static func register() { _ = self.registration }
 
     /// The longest time that a handle of this process has asked for, in milliseconds.

@@ -7,9 +7,9 @@ package import NIOHTTP1
 /// Any thread may use it.
 ///
 /// If the listener has as many connections as it may have, a new one takes the place of another: of the one that has waited
-/// longest between two requests, or else for a whole request. While all bodies together have more than 128 MiB, the server closes the connection that has
-/// waited longest for the rest of a request. ``Limits`` has the other bounds. The owner bounds the time for an answer. Stop
-/// every server: releasing the last reference closes nothing.
+/// longest between two requests, or else for a whole request. While all bodies together have more than 128 MiB, the server
+/// closes the connection that has waited longest for the rest of a request. ``Limits`` has the other bounds. The owner bounds
+/// the time for an answer. Stop every server: releasing the last reference closes nothing.
 package final class HTTPServer: Sendable {
     /// The bounds of one connection.
     package struct Limits: Sendable {

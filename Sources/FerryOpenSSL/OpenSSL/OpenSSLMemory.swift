@@ -10,4 +10,13 @@ package enum OpenSSLMemory {
     package static func keepAtExit() {
         OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
     }
+
+    /// Lets OpenSSL register the handler that frees its memory at `exit`, unless it did so before.
+    ///
+    /// Exit handlers run in the reverse order of their registration. So a handler that is registered after this call runs
+    /// while OpenSSL can still be used.
+    package static func registerExitHandler() {
+        // Without an option the function returns at once. Every use of TLS loads the words of errors, too.
+        OPENSSL_init_crypto(UInt64(OPENSSL_INIT_LOAD_CRYPTO_STRINGS), nil)
+    }
 }

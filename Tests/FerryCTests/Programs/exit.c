@@ -1,6 +1,7 @@
 /* Submits notifications and exits with 7 without closing, in the middle of sending.
  *
- *   exit OPTIONS COUNT [free]    with "free" it frees the handle before
+ *   exit OPTIONS COUNT [free|echo]    with "free" it frees the handle before
+ *                                     with "echo" it first opens a handle that never uses OpenSSL
  */
 #include <ferry.h>
 #include <stdio.h>
@@ -17,6 +18,10 @@ int main(int count, char **arguments) {
     int64_t opened;
     int i;
     if (count < 3) return 2;
+    if (count == 4 && strcmp(arguments[3], "echo") == 0) {
+        static const char echo[] = "{\"backend\":\"echo\"}";
+        if (ferry_open(echo, strlen(echo), NULL, 0) < 0) return 2;
+    }
     opened = ferry_open(arguments[1], strlen(arguments[1]), message, sizeof message);
     if (opened < 0) {
         puts(message);
@@ -29,6 +34,6 @@ int main(int count, char **arguments) {
             ferry_wait((ferry_t)opened, 1000);
         }
     }
-    if (count == 4) ferry_free((ferry_t)opened);
+    if (count == 4 && strcmp(arguments[3], "free") == 0) ferry_free((ferry_t)opened);
     exit(7);
 }
