@@ -1,7 +1,8 @@
 internal import FerryAdmin
 internal import FerryCore
 
-/// The requests of one kind whose work has not ended, including those whose readers have given up. Any thread.
+/// The requests of one kind whose work has not ended, including those whose readers have given up. Any
+/// thread may use it.
 ///
 /// The work of a request that was given up stays in the queue of the store's thread or of the event loop. Without a
 /// bound, a check that asks each second would leave 3,600 reads while a disk hangs for an hour. When the disk comes

@@ -3,7 +3,7 @@ internal import NIOCore
 
 /// Copies on the connection that was told.
 extension ReplayFilter {
-    /// Admits a notification that may be the copy of a follower of its own connection; nil if it is none. A client
+    /// Admits a notification that may be the copy of a follower of its own connection; nil if it is no copy. A client
     /// writes on a connection that was told until it sees the end.
     mutating func admitOwn(
         _ offered: Follower,

@@ -2,7 +2,7 @@ package import FerryAdmin
 package import FerryCore
 
 /// The connections, requests, failures and PINGs of an upstream, from its provider's observer, and the results of its
-/// trials. Any thread.
+/// trials. Any thread may use it.
 package final class UpstreamWatch: ProviderObserver {
     package struct Figures: Hashable, Sendable {
         /// The events since the start, and the present queues. The times of PINGs are in ``pingTimes`` only.

@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// The one copy that a store makes at a time. Any thread.
+/// The one copy that a store makes at a time. Any thread may use it.
 ///
 /// The caller of a second copy gets its answer at once. So does each caller at the end of the process, even if the
 /// store or the disk hangs.

@@ -21,7 +21,7 @@ final class HTTPCall: @unchecked Sendable {
 
     struct Limits {
         var whole: TimeAmount
-        /// A time of its own for name and connection, before ``whole`` begins. Nil: it has none.
+        /// The time for the name and the connection, before ``whole`` begins. If it is nil, ``whole`` includes both.
         var connecting: TimeAmount?
     }
 
@@ -158,7 +158,7 @@ final class HTTPCall: @unchecked Sendable {
         }
     }
 
-    /// The reason why a request cannot use TLS; nil: it needs none, or can.
+    /// The reason why a request cannot use TLS; nil if it can, or needs no TLS.
     private var tlsFault: HTTPFault? {
         guard self.request.url.scheme == .https, case .failure(let error) = self.context else { return nil }
         return .tls(error)

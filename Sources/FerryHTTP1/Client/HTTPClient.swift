@@ -4,7 +4,7 @@ package import FerryProxy
 package import NIOCore
 internal import NIOPosix
 
-/// A client of HTTP/1.1 for single requests with a whole answer. Any thread.
+/// A client of HTTP/1.1 for single requests with a whole answer. Any thread may use it.
 ///
 /// It follows no redirect, keeps no cookie and asks for no compression. Connections are kept for a while and used again.
 package final class HTTPClient: Sendable {

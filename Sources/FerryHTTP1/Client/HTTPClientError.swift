@@ -1,8 +1,8 @@
 internal import FerryProxy
 
-/// Why a request has no answer. Two errors are the same fault if their ``code`` is the same.
+/// The reason why a request has no answer. Two errors are the same fault if their ``code`` is the same.
 ///
-/// The description names the host and what happened, and nothing of path, headers or body.
+/// The description names the host and the fault, and nothing of path, headers or body.
 package struct HTTPClientError: Error, Sendable, CustomStringConvertible {
     package let fault: HTTPFault
     private let origin: HTTPURL.Origin

@@ -74,7 +74,7 @@ package struct HTTPClientResponse: Equatable, Sendable {
 }
 
 extension HTTPClientRequest {
-    /// What a server could take for another header or request; nil if the request is in order.
+    /// The part that a server could take for another header or request; nil if the request has no such part.
     var fault: HTTPFault? {
         for (name, value) in self.headers {
             let isName = !name.isEmpty && name.utf8.allSatisfy { 0x21...0x7e ~= $0 && $0 != UInt8(ascii: ":") }

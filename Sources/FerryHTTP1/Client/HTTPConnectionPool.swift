@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The idle connections of a client, and their time. Any thread.
+/// The idle connections of a client, and their time. Any thread may use it.
 final class HTTPConnectionPool: Sendable {
     private let idle: Locked<HTTPIdleConnections<HTTPConnection>>
     private let time: TimeAmount

@@ -5,9 +5,9 @@ package import FerryProxy
 internal import NIOCore
 internal import NIOPosix
 
-/// What went wrong with a request, before it is put into words for a host.
+/// The fault of a request, before it is put into words for a host.
 package enum HTTPFault: Sendable {
-    /// How far a request was when its time ran out.
+    /// The progress of a request when its time ran out.
     package enum Stage: Sendable {
         case connecting
         /// Waits for the answer of the proxy.

@@ -2,8 +2,8 @@ internal import CFerryOpenSSL
 internal import FerryCore
 internal import FerryPlatform
 
-/// The places of the system's certificate authorities. A slim container image has none there, and then no server can be
-/// trusted.
+/// The places of the system's certificate authorities. A slim container image has no authorities there, and then no
+/// server can be trusted.
 struct SystemAuthorities: Equatable {
     /// A file with all authorities of a distribution.
     struct Bundle: Equatable {
@@ -65,7 +65,7 @@ struct SystemAuthorities: Equatable {
         return first.isAlsoHashed && self.isHashed ? nil : first.path
     }
 
-    /// Whether there is any file of certificates. What is in it shows in the first handshake.
+    /// Whether there is any file of certificates. The first handshake shows whether the file is good.
     var areInstalled: Bool { Self.hasBytes(self.file) || self.isHashed || self.bundle != nil }
 
     /// The sentence for a system without authorities.

@@ -11,11 +11,11 @@ internal import FerryHTTP2
 /// #expect(provider.submissions.count == 3)
 /// ```
 ///
-/// It takes everything at once, so `submit` never waits. Every notification has its outcome when the call returns. What
-/// `HTTP2Provider` refuses before it sends is refused here, too, in the same words: a missing topic, a topic that contradicts the
-/// push type, a payload that is too long. Any thread.
+/// It takes all notifications at once, so `submit` never waits. Every notification has its outcome when the call returns. It
+/// refuses the notifications that `HTTP2Provider` refuses before it sends, in the same words: for a missing topic, a topic
+/// that contradicts the push type, or a payload that is too long. Any thread may use it.
 public final class FakeProvider: PushProvider {
-    /// Decides what becomes of a notification.
+    /// Decides the outcome of a notification.
     public typealias Answer = @Sendable (PushNotification, DeviceToken) -> Outcome
 
     private struct State {
@@ -94,8 +94,8 @@ public final class FakeProvider: PushProvider {
         self.state.withLock { $0.underWay -= 1 }
     }
 
-    /// Hands over what is pending, unless another call does: that one then finds it. A sink may submit, so its call may
-    /// come from within.
+    /// Hands over the pending outcomes, unless another call is doing so and will find them. A sink may submit, so such a
+    /// call may have begun further up on this thread.
     private func deliver() {
         while true {
             let records = self.state.withLock { state -> [OutcomeRecord] in
