@@ -10,6 +10,8 @@ struct TrialPace: Sendable {
     private let longest: Duration
     private var pause: Duration
     private var dueAt: ContinuousClock.Instant?
+    /// The number of connections at the last look.
+    private var connections = 0
 
     init(look: Duration = .seconds(5), longest: Duration = .seconds(60)) {
         self.look = look
@@ -26,7 +28,15 @@ struct TrialPace: Sendable {
         self.pause = min(self.pause * 2, self.longest)
     }
 
-    /// Notes that the upstream does not fail. Its next failure is a new one.
+    /// Notes a look at the upstream. A connection since the last look counts also if it is lost already.
+    ///
+    /// - Parameter connections: the number of connections that notifications have had so far.
+    mutating func looked(isFailing: Bool, connections: Int) {
+        if !isFailing || connections > self.connections { self.worked() }
+        self.connections = connections
+    }
+
+    /// Notes that the upstream does not fail, or has not failed for a time. Its next failure is a new one.
     mutating func worked() {
         self.dueAt = nil
         self.pause = self.look

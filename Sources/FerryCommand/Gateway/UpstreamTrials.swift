@@ -53,9 +53,8 @@ struct UpstreamTrials: Sendable {
                 await Self.tryOnce(name, configuration, watch, &pace, write)
                 // A cancelled sleep throws.
                 while (try? await Task.sleep(for: pace.look)) != nil {
-                    if !watch.isFailing {
-                        pace.worked()
-                    } else if watch.awaitsTrial, pace.isDue(at: .now) {
+                    pace.looked(isFailing: watch.isFailing, connections: watch.connections)
+                    if watch.awaitsTrial, pace.isDue(at: .now) {
                         await Self.tryOnce(name, configuration, watch, &pace, write)
                     }
                 }

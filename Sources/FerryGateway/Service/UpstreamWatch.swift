@@ -161,6 +161,9 @@ package final class UpstreamWatch: ProviderObserver {
     /// Whether the last tries to connect have failed.
     package var isFailing: Bool { self.state.withLock { $0.figures.isFailing } }
 
+    /// The number of connections that this watch's own provider has opened for notifications so far.
+    package var connections: Int { self.state.withLock { $0.figures.activity.connected } }
+
     /// Whether only a trial can end the failure, because no notification makes the provider connect.
     package var awaitsTrial: Bool { self.state.withLock { $0.figures.isFailing && $0.figures.takesTrial } }
 

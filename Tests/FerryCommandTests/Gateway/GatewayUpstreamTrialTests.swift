@@ -162,6 +162,37 @@ import Testing
         }
     }
 
+    @Test func `after a long outage, a connection that is lost at once is followed by a trial`() async throws {
+        try await self.withAPNs { harness, apns, upstream in
+            let configuration = try harness.configuration(["upstreams": "{\"apns\": \(upstream)}}"])
+            let port = apns.port
+            await apns.stop()
+            var pace = TrialPace(look: .milliseconds(5), longest: .seconds(3600))
+            for _ in 0..<30 { pace.failed(at: .now) }
+            let watch = UpstreamWatch()
+            let lines = Locked<[String]>([])
+            let trials = UpstreamTrials(try GatewayCommand.plan(of: configuration))
+            let tasks = trials.start(["apns": watch], pace: pace) { message in
+                lines.withLock { $0.append(message.text) }
+            }
+            #expect(try await eventually { watch.awaitsTrial })
+            var simulated = SimulatedAPNs.Configuration(credentials: harness.credentials)
+            simulated.port = port
+            let again = try await SimulatedAPNs.start(simulated)
+            var opened = ProviderActivity()
+            opened.connected = 1
+            opened.standing.connections = 1
+            watch.observed(opened)
+            var lost = ProviderActivity()
+            lost.disconnected = 1
+            lost.failures[.connectionLost] = 1
+            watch.observed(lost)
+            #expect(try await eventually { lines.withLock { $0.last?.hasSuffix("it can be used now") } == true })
+            for task in tasks.values { task.cancel() }
+            await again.stop()
+        }
+    }
+
     @Test func `a trial shows that the upstream refuses the certificate, before anybody sends`() async throws {
         try await self.withAPNs { harness, apns, _ in
             let stranger = try ThrowAwayCA(name: "Another").client(topic: GatewayHarness.topic)

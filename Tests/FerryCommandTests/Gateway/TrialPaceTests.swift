@@ -35,4 +35,14 @@ import Testing
         pace.worked()
         #expect(self.trials(&pace, within: 20) == [0, 5, 15])
     }
+
+    @Test func `a connection that is lost before the next look makes its failure a new one`() {
+        var pace = TrialPace()
+        pace.looked(isFailing: false, connections: 3)
+        _ = self.trials(&pace, within: 200)
+        pace.looked(isFailing: true, connections: 3)
+        #expect(!pace.isDue(at: self.start + .seconds(200)))
+        pace.looked(isFailing: true, connections: 4)
+        #expect(self.trials(&pace, within: 20) == [0, 5, 15])
+    }
 }
