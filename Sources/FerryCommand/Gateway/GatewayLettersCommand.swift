@@ -207,13 +207,20 @@ struct LetterChangeOptions: ParsableArguments {
     private static let changeLimit = 100
 
     /// Changes the letters page by page, until a failure.
-    func carryOut(_ path: String, _ client: AdminClient) async -> LetterChanges {
+    ///
+    /// - Parameter sleep: waits between requests. A test does not wait.
+    func carryOut(
+        _ path: String,
+        _ client: AdminClient,
+        sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    ) async -> LetterChanges {
+        var requests = LetterRequests(path, client, sleep: sleep)
         var changes = LetterChanges()
         do {
             if self.ids.isEmpty {
-                try await self.changeChosen(path, client, &changes)
+                try await self.changeChosen(&requests, &changes)
             } else {
-                try await self.changeNamed(path, client, &changes)
+                try await self.changeNamed(&requests, &changes)
             }
         } catch {
             changes.failure = error
@@ -221,27 +228,27 @@ struct LetterChangeOptions: ParsableArguments {
         return changes
     }
 
-    private func changeNamed(_ path: String, _ client: AdminClient, _ changes: inout LetterChanges) async throws {
+    private func changeNamed(_ requests: inout LetterRequests, _ changes: inout LetterChanges) async throws {
         var rest = self.ids[...]
         while !rest.isEmpty {
             let ids = Array(rest.prefix(Self.changeLimit))
             rest = rest.dropFirst(ids.count)
             var doubts: Set<String> = []
             for id in ids {
-                guard let row = try await client.letter(id), row.mayHaveArrived else { continue }
+                guard let row = try await requests.letter(id), row.mayHaveArrived else { continue }
                 doubts.insert(id)
             }
-            for (id, result) in zip(ids, try await client.change(path, ids)) {
+            for (id, result) in zip(ids, try await requests.change(ids)) {
                 changes.note(result, mayHaveArrived: doubts.contains(id))
             }
         }
     }
 
-    private func changeChosen(_ path: String, _ client: AdminClient, _ changes: inout LetterChanges) async throws {
+    private func changeChosen(_ requests: inout LetterRequests, _ changes: inout LetterChanges) async throws {
         let now = Date.now
         var after: String?
         repeat {
-            let page = try await client.letters(self.filter.query(after: after, now: now))
+            let page = try await requests.letters(self.filter.query(after: after, now: now))
             after = page.next
             // A letter that ends after the command began is not among those that the operator has seen.
             let letters = page.letters.filter { Double($0.endedAt) <= now.timeIntervalSince1970 }
@@ -249,7 +256,7 @@ struct LetterChangeOptions: ParsableArguments {
             while !rest.isEmpty {
                 let part = rest.prefix(Self.changeLimit)
                 rest = rest.dropFirst(part.count)
-                for (letter, result) in zip(part, try await client.change(path, part.map(\.apnsID))) {
+                for (letter, result) in zip(part, try await requests.change(part.map(\.apnsID))) {
                     changes.note(result, mayHaveArrived: letter.mayHaveArrived)
                 }
             }
@@ -289,14 +296,46 @@ extension AdminClient {
         guard response.status != 404 else { return nil }
         return try Self.decoded(LetterRow.self, try Self.body(of: response))
     }
+}
 
-    /// Changes letters, and then waits for three times as long as that took. A long command so leaves the gateway three
-    /// quarters of its time for clients.
-    fileprivate func change(_ path: String, _ ids: [String]) async throws -> [LetterResult] {
+/// The requests of a command that changes letters. After a change, the next request waits for three times as long as the
+/// change took. A long command so leaves the gateway three quarters of its time for clients.
+private struct LetterRequests {
+    private let path: String
+    private let client: AdminClient
+    private let sleep: @Sendable (Duration) async throws -> Void
+    /// The time to wait before the next request; nil if the last request changed nothing.
+    private var pause: Duration?
+
+    init(_ path: String, _ client: AdminClient, sleep: @escaping @Sendable (Duration) async throws -> Void) {
+        self.path = path
+        self.client = client
+        self.sleep = sleep
+    }
+
+    mutating func letters(_ query: String) async throws -> LetterPage {
+        try await self.rest()
+        return try await self.client.letters(query)
+    }
+
+    /// Returns nil if there is no such letter.
+    mutating func letter(_ id: String) async throws -> LetterRow? {
+        try await self.rest()
+        return try await self.client.letter(id)
+    }
+
+    mutating func change(_ ids: [String]) async throws -> [LetterResult] {
+        try await self.rest()
         let body = ids.map { "\($0)\n" }.joined()
         let begin = ContinuousClock.now
-        let results = try Self.decoded([LetterResult].self, try await self.ask(.POST, path, Array(body.utf8)))
-        try await Task.sleep(for: begin.duration(to: .now) * 3)
-        return results
+        let answer = try await self.client.ask(.POST, self.path, Array(body.utf8))
+        self.pause = begin.duration(to: .now) * 3
+        return try AdminClient.decoded([LetterResult].self, answer)
+    }
+
+    private mutating func rest() async throws {
+        guard let pause else { return }
+        self.pause = nil
+        try await self.sleep(pause)
     }
 }

@@ -12,12 +12,13 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct GatewayLettersTests {
     private static func changes(
         _ arguments: [String],
+        sleep: @escaping @Sendable (Duration) async throws -> Void = { _ in },
         answer: @escaping @Sendable (AdminRequest) async -> AdminAnswer
     ) async throws -> LetterChanges {
         let path = FileManager.default.temporaryDirectory.appending(path: "ferry-\(UUID().uuidString.prefix(8))").path
         let server = try await AdminServer.start(.init(socketPath: path), answer: answer)
         let options = try LetterChangeOptions.parse(arguments)
-        let changes = await options.carryOut("/letters/retry", try AdminClient(socket: path))
+        let changes = await options.carryOut("/letters/retry", try AdminClient(socket: path), sleep: sleep)
         await server.stop()
         try? FileManager.default.removeItem(atPath: path)
         return changes
@@ -76,5 +77,41 @@ import Testing
         }
         #expect(failed.failure != nil)
         #expect(failed.summary == "0")
+    }
+
+    /// The paths of the requests of a command, and "pause" where it waits.
+    private static func course(_ arguments: [String], pages: [Int] = []) async throws -> [String] {
+        let course = Locked<[String]>([])
+        let changes = try await Self.changes(arguments) { pause in
+            #expect(pause > .zero)
+            course.withLock { $0.append("pause") }
+        } answer: { request in
+            let page = course.withLock { course in
+                course.append(request.path)
+                return course.count { $0 == "/letters" }
+            }
+            switch request.path {
+            case "/letters":
+                let rows = Array(repeating: Self.row, count: pages[page - 1]).joined(separator: ",")
+                let next = page < pages.count ? #","next":"a""# : ""
+                return AdminAnswer(json: Array(#"{"letters":[\#(rows)]\#(next)}"#.utf8))
+            case "/letter":
+                return AdminAnswer(json: Array(Self.row.utf8))
+            default:
+                let results = request.body.filter { $0 == UInt8(ascii: "\n") }.map { _ in #""done""# }
+                return AdminAnswer(json: Array("[\(results.joined(separator: ","))]".utf8))
+            }
+        }
+        #expect(changes.failure == nil)
+        return course.withLock { $0 }
+    }
+
+    @Test func `a command waits after a change until its next request, and not after the last one`() async throws {
+        let retry = "/letters/retry"
+        let chosen = try await Self.course(["--all"], pages: [150, 1])
+        #expect(chosen == ["/letters", retry, "pause", retry, "pause", "/letters", retry])
+        let named = try await Self.course(Array(repeating: Self.id, count: 101))
+        let first = Array(repeating: "/letter", count: 100)
+        #expect(named == first + [retry, "pause", "/letter", retry])
     }
 }
