@@ -27,8 +27,13 @@ package final class HighWaterMark {
     /// A fault of the mark, described in sentences for an operator.
     package struct Fault: Error, CustomStringConvertible {
         package let description: String
+        /// Whether the file was read, and is no mark.
+        package let isDamage: Bool
 
-        init(_ description: String) { self.description = description }
+        init(_ description: String, isDamage: Bool = false) {
+            self.description = description
+            self.isDamage = isDamage
+        }
     }
 
     /// The result of a check that found no fault.
@@ -42,6 +47,37 @@ package final class HighWaterMark {
     /// The path of the mark of a store that exists. All names of the store that are symbolic links lead to one mark, so that
     /// processes that use different names see each other's.
     package static func path(of store: String) -> String { "\(SQLiteDatabase.realPath(of: store))-mark" }
+
+    /// The path of a second mark, beside the symbolic link `store`; nil if there is none. An earlier release put its mark
+    /// there, and a process of that release looks nowhere else.
+    private static func earlierPath(of store: String) -> String? {
+        let path = SQLiteDatabase.realPath(of: "\(store)-mark")
+        // Two paths to one folder lead to one mark, which must stay.
+        guard let place = SQLiteDatabase.Place(of: path), place != SQLiteDatabase.Place(of: Self.path(of: store)) else {
+            return nil
+        }
+        return path
+    }
+
+    /// Moves the mark of an earlier release to the path of the store's mark. Its process keeps the file open, and so finds
+    /// the next owner there.
+    private static func move(_ earlier: String, to path: String) throws(Fault) {
+        if access(path, F_OK) != 0, rename(earlier, path) == 0 { return }
+        // The store has a mark already, or is on another file system. The larger number shows every lost commit.
+        let (old, new) = (HighWaterMark(earlier, O_RDWR), HighWaterMark(path: path))
+        // If the number were read first, its process could acknowledge further commits.
+        try old.take()
+        if let number = try old.read().number, number > (try new.read().number ?? 0) {
+            try new.advance(to: number)
+            try new.sync()
+        }
+        guard unlink(earlier) == 0 else {
+            throw Fault(
+                "The mark \(earlier) of an earlier release cannot be moved to \(path): \(String(cString: strerror(errno))). "
+                    + "Remove it: its number is in \(path)."
+            )
+        }
+    }
 
     /// The numbers in a mark; 0 where it has none.
     package struct Contents: Hashable, Sendable {
@@ -57,6 +93,16 @@ package final class HighWaterMark {
     private let owner = UInt64.random(in: .min ... .max)
 
     package convenience init(path: String) { self.init(path, O_RDWR | O_CREAT) }
+
+    /// Opens the mark of a store that exists, or makes it. The mark of an earlier release beside a symbolic link becomes the
+    /// mark of the store; see ``path(of:)``.
+    ///
+    /// - Throws: ``Fault`` when the mark of the earlier release cannot be used.
+    package convenience init(of store: String) throws(Fault) {
+        let path = Self.path(of: store)
+        if let earlier = Self.earlierPath(of: store) { try Self.move(earlier, to: path) }
+        self.init(path: path)
+    }
 
     private init(_ path: String, _ flags: Int32) {
         self.path = path
@@ -83,11 +129,17 @@ package final class HighWaterMark {
         return found.number == nil ? .isNew : .agrees
     }
 
-    /// Reads a mark, and changes nothing in it; nil if there is none. It may belong to another process.
-    package static func contents(of path: String) throws(Fault) -> Contents? {
-        guard access(path, F_OK) == 0 else { return nil }
-        let found = try HighWaterMark(path, O_RDONLY).read()
-        return Contents(number: found.number ?? 0, owner: found.owner)
+    /// Reads the mark of a store, and the one of an earlier release beside a symbolic link. Returns those that exist.
+    ///
+    /// Nothing in them changes, because they may belong to other processes.
+    package static func contents(of store: String) throws(Fault) -> [Contents] {
+        var contents: [Contents] = []
+        for path in [Self.path(of: store), Self.earlierPath(of: store)] {
+            guard let path, access(path, F_OK) == 0 else { continue }
+            let found = try HighWaterMark(path, O_RDONLY).read()
+            contents.append(Contents(number: found.number ?? 0, owner: found.owner))
+        }
+        return contents
     }
 
     /// Returns the number, which is nil in a mark that has none, and the owner, which is 0 in a mark that nobody has taken.
@@ -99,7 +151,7 @@ package final class HighWaterMark {
         let owner = count == Self.wholeLength ? Self.number(bytes[Self.length...]) : 0
         if count == 0 || count >= Self.length && number == 0 && complement == 0 { return (nil, owner) }
         guard count >= Self.length, number == ~complement else {
-            throw Fault("The store's mark \(self.path) is damaged. To go on without it, remove it.")
+            throw Fault("The store's mark \(self.path) is damaged. To go on without it, remove it.", isDamage: true)
         }
         return (number, owner)
     }
@@ -116,7 +168,11 @@ package final class HighWaterMark {
         var owner = self.owner
         let count = withUnsafeBytes(of: &owner) { pwrite(self.descriptor, $0.baseAddress, $0.count, Self.ownerOffset) }
         guard count == MemoryLayout<UInt64>.size else { throw self.unwritable }
-        // Without `fsync`, the number may be only in the memory of this machine, where another machine cannot see it.
+        // Otherwise the number may be only in the memory of this machine, where another machine cannot see it.
+        try self.sync()
+    }
+
+    private func sync() throws(Fault) {
         guard fsync(self.descriptor) == 0 else { throw self.unwritable }
     }
 

@@ -27,13 +27,20 @@ package final class SQLiteDatabase {
     private let place: Place
 
     /// The identity of the file that a path leads to.
-    private struct Place: Equatable {
-        var device: UInt64
-        var inode: UInt64
+    struct Place: Equatable {
+        private var device: UInt64
+        private var inode: UInt64
 
         init(_ status: stat) {
             self.device = UInt64(status.st_dev)
             self.inode = UInt64(status.st_ino)
+        }
+
+        /// Returns nil if the path leads to no file.
+        init?(of path: String) {
+            var status = stat()
+            guard stat(path, &status) == 0 else { return nil }
+            self.init(status)
         }
     }
 
@@ -153,10 +160,7 @@ package final class SQLiteDatabase {
 
     /// Whether the path still leads to the open file. If the file was removed or replaced, all later writes are lost
     /// when the connection closes.
-    package var isInPlace: Bool {
-        var status = stat()
-        return stat(self.path, &status) == 0 && Place(status) == self.place
-    }
+    package var isInPlace: Bool { Place(of: self.path) == self.place }
 
     /// Leaves the log as it is when the connection closes. Call it when another process has the file although it is
     /// locked. Otherwise SQLite would copy its own older pages over those of the other process, and remove the log.

@@ -85,15 +85,15 @@ final class StoreFile {
         durability: SQLiteDatabase.Durability,
         destinations: [Destination]?
     ) throws(AppStoreStoreError) -> (file: StoreFile, warning: String?) {
-        let file: StoreFile
         do {
-            file = try StoreFile(path: path, durability: durability, destinations: destinations)
-        } catch {
-            throw AppStoreStoreError("The store cannot be used.", error)
-        }
-        do {
+            let file = try StoreFile(path: path, durability: durability, destinations: destinations)
             let finding = try file.mark.check(last: file.last, of: path)
             guard finding == .isNew, file.last > 0 else { return (file, try file.unsentWarning()) }
+            return (
+                file,
+                "The store's mark \(HighWaterMark.path(of: path)) was missing, and is made anew. If the store has lost its last "
+                    + "commits, this start cannot see it."
+            )
         } catch let error as SQLiteError {
             throw AppStoreStoreError("The store cannot be used.", error)
         } catch {
@@ -102,11 +102,6 @@ final class StoreFile {
                 "\(error) What is missing then comes back with `ferry appstore recover`."
             )
         }
-        return (
-            file,
-            "The store's mark \(HighWaterMark.path(of: path)) was missing, and is made anew. If the store has lost its last "
-                + "commits, this start cannot see it."
-        )
     }
 
     private func unsentWarning() throws(SQLiteError) -> String? {
@@ -117,11 +112,8 @@ final class StoreFile {
             """
     }
 
-    private init(
-        path: String,
-        durability: SQLiteDatabase.Durability,
-        destinations: [Destination]?
-    ) throws(SQLiteError) {
+    /// - Throws: `SQLiteError`, or the fault of the mark.
+    private init(path: String, durability: SQLiteDatabase.Durability, destinations: [Destination]?) throws {
         self.database = try SQLiteDatabase(path: path, durability: durability)
         try Self.migrate(self.database)
         try Self.makeCertificates(self.database)
@@ -141,7 +133,7 @@ final class StoreFile {
         self.keepsPosts = keepsPosts
         self.statements = try Self.prepare(self.database)
         self.failures = try DeliveryFailures(self.database)
-        self.mark = HighWaterMark(path: HighWaterMark.path(of: path))
+        self.mark = try HighWaterMark(of: path)
     }
 
     private static func migrate(_ database: SQLiteDatabase) throws(SQLiteError) {

@@ -37,9 +37,8 @@ final class SQLiteStoreCore: @unchecked Sendable {
     private let warn: (String) -> Void
     private let waitForCommit: () -> Void
     private var file: File?
-    /// The store that was opened for a copy alone, until all its pages are copied, and its mark at that time; nil if it had
-    /// none.
-    private var source: (database: SQLiteDatabase, mark: HighWaterMark.Contents?)?
+    /// The store that was opened for a copy alone, until all its pages are copied, and its marks at that time.
+    private var source: (database: SQLiteDatabase, marks: [HighWaterMark.Contents])?
     /// The claimed copy, with its backup while that takes its steps; nil if no copy is claimed.
     private var copying: (files: CopyFiles, backup: SQLiteBackup?)?
     /// The first commit that was refused, with the reason. Later ones are refused until it is repeated. Otherwise an
@@ -85,8 +84,9 @@ final class SQLiteStoreCore: @unchecked Sendable {
     private func take() throws(StoreError) -> HighWaterMark {
         let database = try self.lock()
         database.keepLogAtClose()
-        let mark = HighWaterMark(path: self.markPath)
-        do {
+        let mark: HighWaterMark
+        do throws(HighWaterMark.Fault) {
+            mark = try HighWaterMark(of: self.path)
             try mark.take()
         } catch {
             throw StoreError(error.description)
@@ -373,7 +373,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
             throw StoreError("There is no store at \(self.path), so there is nothing to copy.")
         }
         // A store that is opened afterwards has every commit of which the mark tells.
-        let mark = try self.foreignMark()
+        let marks = try self.foreignMarks()
         let database: SQLiteDatabase
         var (version, last): (Int64, UInt64) = (0, 0)
         do {
@@ -384,37 +384,37 @@ final class SQLiteStoreCore: @unchecked Sendable {
             try database.prepare("SELECT last FROM store").run { row in last = UInt64(bitPattern: row.integer(0)) }
         } catch {
             // Half of another process's commit looks like damage.
-            try self.requireUnused(since: mark)
+            try self.requireUnused(since: marks)
             throw self.error("The store cannot be used.", error)
         }
         guard 1...Self.version ~= version else {
             throw StoreError("A later version of Ferry wrote the store \(self.path). Copy it with that version.")
         }
         // A missing mark is not made here. The next start of the gateway warns of it.
-        if let mark, mark.number > last {
-            try self.requireUnused(since: mark)
+        if let number = marks.map(\.number).max(), number > last {
+            try self.requireUnused(since: marks)
             throw StoreError(
-                "The store \(self.path) cannot be copied: it ends with commit \(last), and \(mark.number) was acknowledged. If a "
+                "The store \(self.path) cannot be copied: it ends with commit \(last), and \(number) was acknowledged. If a "
                     + "gateway on any machine has it, copy it with that gateway. If none has, its last commits are lost: the "
                     + "next start of the gateway says what to do."
             )
         }
-        self.source = (database, mark)
+        self.source = (database, marks)
     }
 
-    /// The mark of a store that another process may have; nil if there is none.
-    private func foreignMark() throws(StoreError) -> HighWaterMark.Contents? {
+    /// The marks of a store that another process may have.
+    private func foreignMarks() throws(StoreError) -> [HighWaterMark.Contents] {
         do throws(HighWaterMark.Fault) {
-            return try HighWaterMark.contents(of: self.markPath)
+            return try HighWaterMark.contents(of: self.path)
         } catch {
             throw StoreError("\(error) But if a gateway has the store, leave the mark, and copy with that gateway.")
         }
     }
 
-    /// Refuses a copy of a store to which another process has committed since the mark was read, although nobody has the
+    /// Refuses a copy of a store to which another process has committed since the marks were read, although nobody has the
     /// lock. The copy may have half of a commit.
-    private func requireUnused(since mark: HighWaterMark.Contents?) throws(StoreError) {
-        guard try self.foreignMark() == mark else {
+    private func requireUnused(since marks: [HighWaterMark.Contents]) throws(StoreError) {
+        guard try self.foreignMarks() == marks else {
             throw StoreError(
                 "Another process writes the store \(self.path). Copy it with that process.",
                 isInUse: true
@@ -482,9 +482,9 @@ final class SQLiteStoreCore: @unchecked Sendable {
         backup.end()
         self.copying?.backup = nil
         // A store that was opened for a copy alone is closed, and another process may take it while the copy is finished.
-        if let (database, mark) = self.source.take() {
+        if let (database, marks) = self.source.take() {
             if database.hasLog { self.waitForCommit() }
-            try self.requireUnused(since: mark)
+            try self.requireUnused(since: marks)
         }
         return .whole(at: UInt32(clamping: time(nil)))
     }

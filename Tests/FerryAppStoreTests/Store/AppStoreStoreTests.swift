@@ -303,4 +303,26 @@ import Testing
         try FileManager.default.removeItem(atPath: self.path)
         await #expect(throws: AppStoreStoreError.self) { try await AppStoreStore(path: self.path).open() }
     }
+    @Test func `the mark of an earlier release beside a link becomes the mark of the store`() async throws {
+        let store = AppStoreStore(path: self.path)
+        try await store.open()
+        _ = await store.take(try self.notification("A"), post: [])
+        await store.close()
+        let (link, mark) = (self.folder.path("link.db"), "\(self.path)-mark")
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: self.path)
+        try FileManager.default.moveItem(atPath: mark, toPath: "\(link)-mark")
+        try HighWaterMark(path: "\(link)-mark").advance(to: 9)
+        for _ in 1...2 {
+            let error = await #expect(throws: AppStoreStoreError.self) { try await AppStoreStore(path: link).open() }
+            #expect(error?.code == .damaged)
+            #expect(error?.description.contains("it ends with 1, and 9 was acknowledged") == true)
+        }
+        #expect(!self.folder.names.contains("link.db-mark"))
+        try HighWaterMark(path: mark).advance(to: 1)
+        let again = AppStoreStore(path: link)
+        try await again.open()
+        #expect(await again.take(try self.notification("B"), post: []) == .taken(isNew: true))
+        await again.close()
+        #expect(try HighWaterMark.contents(of: link).map(\.number) == [2])
+    }
 }

@@ -345,6 +345,120 @@ import Foundation
         #expect(await self.append(self.commit(2), to: store) == .durable)
     }
 
+    // MARK: The mark of an earlier release
+
+    /// The places where a store and a symbolic link to it may have their marks.
+    enum EarlierMark: CaseIterable {
+        /// The only mark is beside the link.
+        case alone
+        /// The store has a mark, too.
+        case second
+        /// The only mark is beside the link, on another file system.
+        case elsewhere
+
+        static let possible = Self.allCases.filter { $0 != .elsewhere || StoreCopyTests.elsewhere != nil }
+    }
+
+    /// A store with the commit 1, and a symbolic link to it with the mark of an earlier release beside it.
+    private func withEarlierMark(
+        _ kind: EarlierMark,
+        _ body: (_ link: String, _ markOfStore: String, _ earlier: HighWaterMark) async throws -> Void
+    ) async throws {
+        try await self.withShelf(.sqlite) { shelf in
+            let store = shelf.store()
+            let epoch = try await store.open().epoch
+            #expect(await self.append(self.commit(1, epoch: epoch), to: store) == .durable)
+            await store.close()
+            let disk = kind == .elsewhere ? StoreCopyTests.elsewhere.map { URL(filePath: $0) } : nil
+            let folder = (disk ?? shelf.directory).appending(path: "ferry-links-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let link = folder.appending(path: "link.db").path
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: shelf.path)
+            try FileManager.default.copyItem(atPath: "\(shelf.path)-mark", toPath: "\(link)-mark")
+            if kind != .second { try FileManager.default.removeItem(atPath: "\(shelf.path)-mark") }
+            try await body(link, "\(shelf.path)-mark", HighWaterMark(path: "\(link)-mark"))
+        }
+    }
+
+    @Test(arguments: EarlierMark.possible)
+    func `a process of an earlier release finds its successor by the mark beside a symbolic link`(
+        _ kind: EarlierMark
+    ) async throws {
+        try await self.withEarlierMark(kind) { link, markOfStore, earlier in
+            try earlier.take()
+            let store = SQLiteStore(path: link) { Issue.record("\($0)") }
+            let epoch = try await store.open().epoch
+            #expect(earlier.isTaken)
+            #expect(!FileManager.default.fileExists(atPath: "\(link)-mark"))
+            #expect(await self.append(self.commit(2, epoch: epoch), to: store) == .durable)
+            await store.close()
+            #expect(try HighWaterMark.contents(of: link).map(\.number) == [2])
+            #expect(FileManager.default.fileExists(atPath: markOfStore))
+        }
+    }
+
+    @Test(arguments: EarlierMark.possible)
+    func `commits of which the mark beside a symbolic link tells, and that are gone, prevent the start`(
+        _ kind: EarlierMark
+    ) async throws {
+        try await self.withEarlierMark(kind) { link, markOfStore, earlier in
+            try earlier.advance(to: 9)
+            let copying = await #expect(throws: StoreError.self) {
+                try await SQLiteStore.copy(storeAt: link, to: "\(markOfStore).copy")
+            }
+            #expect(copying?.description.contains("it ends with commit 1, and 9 was acknowledged") == true)
+            #expect(FileManager.default.fileExists(atPath: "\(link)-mark"))
+            // The second start has one mark.
+            for _ in 1...2 {
+                let store = SQLiteStore(path: link)
+                let error = await #expect(throws: StoreError.self) { try await store.open() }
+                #expect(error?.description.contains("it ends with 1, and 9 was acknowledged") == true)
+                #expect(error?.description.hasSuffix("remove \(markOfStore).") == true)
+                await store.close()
+            }
+            try FileManager.default.removeItem(atPath: markOfStore)
+            let store = SQLiteStore(path: link)
+            _ = try await store.open()
+            await store.close()
+        }
+    }
+
+    @Test func `an older number beside a symbolic link leaves the number of the store's mark`() async throws {
+        try await self.withEarlierMark(.second) { link, markOfStore, earlier in
+            try HighWaterMark(path: markOfStore).advance(to: 9)
+            let store = SQLiteStore(path: link)
+            let error = await #expect(throws: StoreError.self) { try await store.open() }
+            #expect(error?.description.contains("it ends with 1, and 9 was acknowledged") == true)
+            await store.close()
+        }
+    }
+
+    @Test func `a damaged mark beside a symbolic link is named, and stays`() async throws {
+        try await self.withEarlierMark(.second) { link, _, _ in
+            try Data([1]).write(to: URL(filePath: "\(link)-mark"))
+            let store = SQLiteStore(path: link)
+            let error = await #expect(throws: StoreError.self) { try await store.open() }
+            #expect(error?.description.contains("\(link)-mark is damaged. To go on without it, remove it.") == true)
+            #expect(FileManager.default.fileExists(atPath: "\(link)-mark"))
+            await store.close()
+        }
+    }
+
+    @Test func `a symbolic link to the folder of a store leads to its one mark, which stays`() async throws {
+        try await self.withShelf(.sqlite) { shelf in
+            let folder = shelf.directory.appending(path: "folder")
+            try FileManager.default.createSymbolicLink(atPath: folder.path, withDestinationPath: shelf.directory.path)
+            for number in UInt64(1)...2 {
+                let store = SQLiteStore(path: folder.appending(path: "gateway.db").path) { Issue.record("\($0)") }
+                let epoch = try await store.open().epoch
+                #expect(await self.append(self.commit(number, epoch: epoch), to: store) == .durable)
+                await store.close()
+                #expect(try HighWaterMark.contents(of: shelf.path).map(\.number) == [number])
+            }
+        }
+    }
+
     // MARK: Files
 
     @Test func `a second gateway is told that the store is in use`() async throws {

@@ -21,7 +21,7 @@ import Testing
     }
 
     /// The folder of a file system that is not the one of the shelves; nil if this machine has none.
-    private static let elsewhere: String? = {
+    static let elsewhere: String? = {
         let here = CopyFiles.device(of: FileManager.default.temporaryDirectory.path)
         return CopyFiles.device(of: "/dev/shm").flatMap { $0 == here ? nil : "/dev/shm" }
     }()
