@@ -373,7 +373,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
             throw StoreError("There is no store at \(self.path), so there is nothing to copy.")
         }
         // A store that is opened afterwards has every commit of which the mark tells.
-        let marks = try self.foreignMarks()
+        let found = Result { () throws(StoreError) in try self.foreignMarks() }
         let database: SQLiteDatabase
         var (version, last): (Int64, UInt64) = (0, 0)
         do {
@@ -383,10 +383,15 @@ final class SQLiteStoreCore: @unchecked Sendable {
             try database.prepare("PRAGMA user_version").run { row in version = row.integer(0) }
             try database.prepare("SELECT last FROM store").run { row in last = UInt64(bitPattern: row.integer(0)) }
         } catch {
-            // Half of another process's commit looks like damage.
-            try self.requireUnused(since: marks)
+            // Half of another process's commit looks like damage. Without a mark that shows the process, nobody may be told to
+            // move the store away. Other errors say more than the fault of a mark.
+            switch found {
+            case .success(let marks): if error.kind != .locked { try self.requireUnused(since: marks) }
+            case .failure(let fault): if error.kind == .damaged { throw fault }
+            }
             throw self.error("The store cannot be used.", error)
         }
+        let marks = try found.get()
         guard 1...Self.version ~= version else {
             throw StoreError("A later version of Ferry wrote the store \(self.path). Copy it with that version.")
         }
@@ -407,6 +412,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         do throws(HighWaterMark.Fault) {
             return try HighWaterMark.contents(of: self.path)
         } catch {
+            guard error.isDamage else { throw StoreError(error.description) }
             throw StoreError("\(error) But if a gateway has the store, leave the mark, and copy with that gateway.")
         }
     }

@@ -377,6 +377,40 @@ import Testing
         }
     }
 
+    @Test func `a copy advises against the removal of a damaged mark alone`() async throws {
+        try await Self.withShelf { shelf in
+            let mark = URL(filePath: "\(shelf.path)-mark")
+            let store = SQLiteStore(path: shelf.path)
+            _ = try await store.open()
+            func fault() async throws -> StoreError {
+                let error = await #expect(throws: StoreError.self) {
+                    try await SQLiteStore.copy(storeAt: shelf.path, to: shelf.copy)
+                }
+                return try #require(error)
+            }
+            try Data([1]).write(to: mark)
+            // A store in use says so, whatever its mark has.
+            #expect(try await fault().isInUse)
+            await store.close()
+            #expect(try await fault().description.hasSuffix("leave the mark, and copy with that gateway."))
+            try FileManager.default.removeItem(at: mark)
+            try FileManager.default.createDirectory(at: mark, withIntermediateDirectories: false)
+            #expect(try await fault().description == "The store's mark \(mark.path) cannot be read: Is a directory.")
+        }
+    }
+
+    @Test func `a copy of a store that cannot be opened says so, whatever its mark has`() async throws {
+        try await Self.withShelf { shelf in
+            for path in [shelf.path, "\(shelf.path)-mark"] {
+                try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            }
+            let error = await #expect(throws: StoreError.self) {
+                try await SQLiteStore.copy(storeAt: shelf.path, to: shelf.copy)
+            }
+            #expect(error?.description.hasPrefix("The store cannot be used. \(shelf.path): Is a directory") == true)
+        }
+    }
+
     @Test func `a store whose copy would have no numbers of its own is not copied`() async throws {
         try await Self.withShelf { shelf in
             let store = SQLiteStore(path: shelf.path)
