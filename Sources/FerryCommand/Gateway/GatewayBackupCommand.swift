@@ -113,7 +113,8 @@ struct GatewayBackupCommand: AsyncParsableCommand {
             guard error.isInUse else { throw .refused(error.description) }
             throw CommandFailure(
                 .noConnection,
-                "Another process has the store \(store), and no gateway answers at \(socket): name its socket with --socket."
+                "Another process has the store \(store), and no gateway answers at \(socket): name its socket with --socket, "
+                    + "or copy on the machine whose gateway has it."
             )
         }
     }
