@@ -17,7 +17,8 @@ internal import NIOCore
 /// is killed before that commit, the file has lines after the noted place. The next process looks there for the lines
 /// of its first batch only, so each batch waits for the commit of the batch before it.
 ///
-/// If another process takes the store, each line belongs to one of the two; see ``leave(durable:)``.
+/// If another process takes the store, each line belongs to one of the two, except for one batch; see
+/// ``leave(durable:)``.
 package struct RejectionList: Sendable {
     /// The largest number of waiting lines. A million bytes are some 4,000 lines.
     package static let limit = 250_000
@@ -142,8 +143,11 @@ package struct RejectionList: Sendable {
     /// they would be in the list twice.
     ///
     /// All others stay here, because nobody else knows of them: refusals of the gateway itself, and notifications that were
-    /// given up before the store had them. A batch that is being written may be in the file already. The other process
-    /// looks there for its lines; see ``ListTail``.
+    /// given up before the store had them. A batch that is being written stays, too, because it may be in the file already.
+    ///
+    /// One batch may come from both processes: one that is being written now, or that was written after the other process
+    /// came and before this one knew. The next batch waits for a commit, which tells this process. The other process finds
+    /// the lines of that batch only if they are in the file before its own first batch; see ``ListTail``.
     ///
     /// The store may have a commit that it did not acknowledge, because the other process came in its midst. Then a line of
     /// that commit may come from both, and not from neither.
