@@ -43,6 +43,18 @@ for (
     like $@, $pattern, 'with a sentence';
 }
 
+for my $word (qw(no yes 2)) {
+    local $ENV{FERRY_PRODUCTION} = $word;
+    # No server is asked: without credentials nothing can be sent.
+    ok !eval { Ferry->push('00ff', $body); 1 }, "FERRY_PRODUCTION=$word dies";
+    like $@, qr/\AFerry: The option 'production' takes true or false\. at \Q$0\E/, 'and says what it takes';
+}
+for my $word (qw(0 FALSE False 1 TRUE true)) {
+    local $ENV{FERRY_PRODUCTION} = $word;
+    eval { Ferry->push('00ff', $body, p8 => '/nowhere', key_id => 'k', team_id => 't') };
+    like $@, qr/does not exist/, "FERRY_PRODUCTION=$word is taken";
+}
+
 SKIP: {
     # Where only the package is, the command is not.
     skip 'there is no command ferry', 6 unless Simulator->is_there;

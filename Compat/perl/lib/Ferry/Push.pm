@@ -105,7 +105,10 @@ sub _completed {
         for my $name (keys %$group) {
             my $text = $ENV{ $group->{$name} };
             next unless defined $text && length $text;
-            $options{$name} = $name eq 'production' ? $TRUTHS{ lc $text } // $text : $text;
+            # Every other word is true in Perl.
+            $text = $TRUTHS{ lc $text } // croak "Ferry: The option 'production' takes true or false."
+                if $name eq 'production';
+            $options{$name} = $text;
         }
     }
     $options{backend} //= 'http2';
