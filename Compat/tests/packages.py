@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Packs the modules, and installs and sends offline as "Install, and send" of Compat/README.md says it, line by line.
+"""Packs the modules, and installs and sends offline as "Install, and send" of Compat/README.md says it, line by line, and
+"Send" of each language's page.
 
     Compat/tests/packages.py --library FILE --licences FOLDER [LANGUAGE…]
 
@@ -204,14 +205,28 @@ def follow(language, packages, folder, simulator, **variables):
             if told != expected:
                 raise Failure("%s\nwith %s prints %s" % (block, program, output))
             simulator.sent[good] += 1
+    send_without_server(language, folder, **variables)
+
+
+def send_without_server(language, folder, **variables):
+    """Runs "Send" of the language's page, from its settings to the line that needs no server."""
+    below = section(page("Compat/%s/README.md" % language.lower()), "##", "Send")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", below, re.M | re.S)
+    (code,) = (text for tag, text in blocks if tag)
+    lines = "".join(text for tag, text in blocks if not tag)
+    with open(os.path.join(folder, lines.split()[-1]), "w", encoding="utf-8") as file:
+        file.write(code)
+    output = run(["bash", "-euc", lines], folder, **variables)
+    if output != "accepted (confirmed)\n":
+        raise Failure("%s\nprints %s" % (lines, output))
 
 
 def python(packages, folder, simulator):
     if subprocess.run([sys.executable, "-c", "import ensurepip, venv"], capture_output=True).returncode != 0:
         raise Missing("python3-venv")
-    run([sys.executable, "-m", "venv", "environment"], folder)
-    programs = os.path.join(folder, "environment", "bin")
-    offline = {"PIP_NO_INDEX": "1", "PIP_NO_CACHE_DIR": "1", "PATH": programs + ":" + os.environ["PATH"]}
+    # The first line of the page makes the environment.
+    programs = os.path.join(folder, "ferry", "bin")
+    offline = {"PIP_NO_INDEX": "1", "PIP_NO_CACHE_DIR": "1", "HOME": folder, "PATH": programs + ":" + os.environ["PATH"]}
     follow("Python", packages, folder, simulator, **offline)
     sends([os.path.join(programs, "python"), "-c", PYTHON], folder)
 
@@ -236,10 +251,10 @@ def php(packages, folder, simulator):
     quiet = {"COMPOSER_HOME": home, "COMPOSER_ALLOW_SUPERUSER": "1", "COMPOSER_NO_INTERACTION": "1"}
     follow("PHP", packages, folder, simulator, **quiet)
     # ApnsPHP with Composer.
-    run(["unzip", "-q", "-d", "apnsphp", os.path.basename(one(packages, "ferry-apns-apnsphp-*.zip"))], folder)
-    run(["composer", "config", "repositories.apnsphp", "path", "./apnsphp"], folder, **quiet)
-    run(["composer", "--quiet", "require", "ferry-apns/apnsphp"], folder, **quiet)
-    for name in ("ferry-apns", "apnsphp"):
+    (lines,) = (block for block in re.findall(r"^```\n(.*?)^```$", section(page("Compat/php/README.md"), "##", "Install"),
+                                              re.M | re.S) if "require ferry-apns/apnsphp" in block)
+    run(["bash", "-euc", lines], folder, **quiet)
+    for name in ("ferry-apns", "ferry-apnsphp"):
         run(["composer", "--quiet", "validate", "--strict", "--no-check-version"], os.path.join(folder, name), **quiet)
     with open(os.path.join(folder, "program.php"), "w") as file:
         file.write(PHP)
@@ -268,10 +283,10 @@ def perl(packages, folder, simulator):
         shutil.unpack_archive(archive, folder)
         source = os.path.join(folder, os.path.basename(archive)[:-len(".tar.gz")])
         run(["perl", "-e", "use ExtUtils::Manifest qw(fullcheck); my @all = fullcheck(); exit(grep { @$_ } @all)"], source)
-    base = os.path.join(folder, "installed")
+    # The folder that cpanm takes without root, and that the page names.
+    base = os.path.join(folder, "perl5")
     # cpanm runs the tests of a package before it installs it.
-    place = {"PERL_CPANM_OPT": "--local-lib " + base, "PERL_CPANM_HOME": os.path.join(folder, "cpanm"),
-             "PERL5LIB": os.path.join(base, "lib/perl5")}
+    place = {"PERL_CPANM_OPT": "--local-lib " + base, "HOME": folder, "PERL5LIB": os.path.join(base, "lib/perl5")}
     follow("Perl", packages, folder, simulator, **place)
     sends(["perl", "-w", "-e", PERL], folder, **place)
 

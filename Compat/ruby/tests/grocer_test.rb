@@ -132,7 +132,7 @@ class GrocerTest < FerryTest
     _, errors = capture_io { own.push(note(tokens(1, 'bad0').first)) }
     assert_empty errors
     _, errors = capture_io { own.push(note(tokens(1, '70b1').first)) }
-    assert_match(/grocer: notifications that may not have arrived: 1 rejected \(TopicDisallowed\)/, errors)
+    assert_match(/grocer: notifications that did not arrive, or may not have: 1 rejected \(TopicDisallowed\)/, errors)
   end
 
   def test_a_host_that_is_not_there_raises_after_the_retries

@@ -114,7 +114,7 @@ class HoustonConnectionTest < FerryTest
         assert_nil connection.read(6)
       end
     end
-    assert_match(/\AHouston::Connection: notifications that may not have arrived: 1 rejected \(TopicDisallowed\)/, errors)
+    assert_match(/\AHouston::Connection: notifications that did not arrive, or may not have: 1 rejected \(TopicDisallowed\)/, errors)
   end
 
   def test_the_command_reads_the_feedback_list_and_names_a_fault

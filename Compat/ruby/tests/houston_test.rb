@@ -202,7 +202,7 @@ class HoustonTest < FerryTest
       assert_equal 255, notification.error.code
     end
     refute notification.sent?
-    assert_match(/houston: notifications that may not have arrived: 1 rejected \(TopicDisallowed\)/, errors)
+    assert_match(/houston: notifications that did not arrive, or may not have: 1 rejected \(TopicDisallowed\)/, errors)
   end
 
   def test_wait_makes_push_wait_for_the_outcome
@@ -311,7 +311,7 @@ class HoustonTest < FerryTest
       ENV['FERRY_CONFIG'] = server.config('http2', onUnknown: 'report', attemptTimeout: 1)
       list = tokens(100)
       _, errors, = run_ruby(program('apn.push(*ARGV.map { |token| note(token) })'), {}, *list)
-      assert_match(/notifications that may not have arrived: \d+ uncertain/, errors)
+      assert_match(/notifications that did not arrive, or may not have: \d+ uncertain/, errors)
     end
   end
 

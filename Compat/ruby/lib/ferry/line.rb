@@ -138,7 +138,7 @@ module Ferry
       kinds = @silent.group_by { |outcome| "#{outcome.outcome} (#{outcome.reason || outcome.detail})" }
       kinds = kinds.map { |kind, outcomes| "#{outcomes.size} #{kind}" }
       @silent = []
-      warn "#{@library}: notifications that may not have arrived: #{kinds.join(', ')}. #{last_error}".strip
+      warn "#{@library}: notifications that did not arrive, or may not have: #{kinds.join(', ')}. #{last_error}".strip
     end
 
     private
