@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Packs the modules, and installs and sends offline as "Install, and send" of Compat/README.md says it, line by line, and
-"Send" of each language's page.
+"Send" of each language's page, and once "Send without Apple".
 
     Compat/tests/packages.py --library FILE --licences FOLDER [LANGUAGE…]
 
@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -221,6 +222,21 @@ def send_without_server(language, folder, **variables):
         raise Failure("%s\nprints %s" % (lines, output))
 
 
+def send_without_apple(line, folder, **variables):
+    """Runs "Send without Apple", with a free port, and then the line of a module. The command `ferry` is in PATH there."""
+    tools = os.path.join(folder, "tools")
+    os.mkdir(tools)
+    os.symlink(shutil.which(os.environ.get("FERRY_COMMAND", "ferry")), os.path.join(tools, "ferry"))
+    variables["PATH"] = tools + ":" + variables["PATH"]
+    with socket.create_server(("localhost", 0)) as server:
+        port = server.getsockname()[1]
+    (block,) = re.findall(r"^```\n(.*?)^```$", section(page("Compat/README.md"), "##", "Send without Apple"), re.M | re.S)
+    lines = "trap 'kill %%1' EXIT\n%s%s\n" % (block.replace("2197", str(port)), line)
+    output = run(["bash", "-euc", lines], folder, **variables)
+    if output.splitlines() != ['{"http2":%d}' % port, "accepted (confirmed)"]:
+        raise Failure("%s\nprints %s" % (lines, output))
+
+
 def python(packages, folder, simulator):
     if subprocess.run([sys.executable, "-c", "import ensurepip, venv"], capture_output=True).returncode != 0:
         raise Missing("python3-venv")
@@ -228,6 +244,8 @@ def python(packages, folder, simulator):
     programs = os.path.join(folder, "ferry", "bin")
     offline = {"PIP_NO_INDEX": "1", "PIP_NO_CACHE_DIR": "1", "HOME": folder, "PATH": programs + ":" + os.environ["PATH"]}
     follow("Python", packages, folder, simulator, **offline)
+    (line,) = re.findall(r"^python -c .*$", section(page("Compat/README.md"), "##", SECTION), re.M)
+    send_without_apple(line, folder, **offline)
     sends([os.path.join(programs, "python"), "-c", PYTHON], folder)
 
 
