@@ -182,6 +182,15 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
 
     public function send()
     {
+        // Handlers of signals run while it waits. PHP 7.4 frees a property too often when a handler that it calls between
+        // two other instructions throws.
+        self::undisturbed(function () {
+            $this->sendQueue();
+        });
+    }
+
+    private function sendQueue()
+    {
         if ($this->provider === null) {
             throw new ApnsPHP_Push_Exception('Not connected to Push Notification Service');
         }
