@@ -233,7 +233,9 @@ final class Simulator
     {
         $lines = array();
         eventually("the record of $count notifications", function () use ($count, &$lines) {
-            $lines = array_slice(file($this->record, FILE_IGNORE_NEW_LINES), $this->seen);
+            // A line that is being written has no end yet.
+            preg_match_all('/.*\n/', file_get_contents($this->record), $whole);
+            $lines = array_slice($whole[0], $this->seen);
             return count($lines) >= $count;
         });
         $this->seen += count($lines);
