@@ -63,6 +63,25 @@ def changes():
     return [section for section in sections if section[0] != "Unreleased" or any(texts for _, texts in section[2])]
 
 
+def forget_folder(path):
+    """Makes a program the same wherever it was built. Swift's hashes of modules differ with the folder, and only tools read
+    them. The build ID is made of them, among others."""
+    with open(path, "rb") as file:
+        program = bytearray(file.read())
+    sections = subprocess.check_output(["readelf", "--wide", "--section-headers", path], text=True)
+    places = {name: slice(int(offset, 16), int(offset, 16) + int(size, 16)) for name, offset, size in
+              re.findall(r"\] (\S+) +\S+ +[0-9a-f]+ ([0-9a-f]+) ([0-9a-f]+) ", sections)}
+    if hashes := places.get(".swift_modhash"):
+        program[hashes] = bytes(hashes.stop - hashes.start)
+    if note := places.get(".note.gnu.build-id"):
+        # Three numbers of four bytes, the name "GNU", and the ID.
+        identifier = slice(note.start + 16, note.stop)
+        program[identifier] = bytes(identifier.stop - identifier.start)
+        program[identifier] = hashlib.sha1(program).digest()[:identifier.stop - identifier.start]
+    with open(path, "wb") as file:
+        file.write(program)
+
+
 class Folder:
     """A folder that is filled for a package. Every mode is said, and every time is the same."""
 
@@ -110,6 +129,7 @@ class Folder:
         unneeded = ["--strip-unneeded"] if library else []
         subprocess.check_call(["strip", *unneeded, "--remove-section=.comment", "--remove-section=.note",
                                os.path.join(self.path, name)])
+        forget_folder(os.path.join(self.path, name))
 
     def files(self):
         """The names of all files and links, sorted."""
