@@ -178,6 +178,8 @@ abstract class ApnsPHP_Abstract
         } finally {
             if ($wasAsync) {
                 pcntl_async_signals(true);
+                // PHP itself would handle a signal that has come meanwhile only when the next one comes.
+                pcntl_signal_dispatch();
             }
         }
     }

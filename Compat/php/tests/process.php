@@ -81,6 +81,33 @@ foreach (array('asynchronous' => 'true', 'dispatched' => 'false') as $how => $is
     });
 }
 
+test('A signal that comes behind the last wait of send() is handled before send() returns', function () {
+    $simulator = Simulator::with(SCRIPT);
+    $push = push($simulator, 'http2');
+    $push->setLogger(new class implements ApnsPHP_Log_Interface {
+        public function log($sMessage)
+        {
+            if (strpos($sMessage, 'ERROR') === 0) {
+                posix_kill(getmypid(), SIGUSR1);
+            }
+        }
+    });
+    $push->connect();
+    $push->add(message(token(9, 'bad0')));
+    $came = 0;
+    $wasAsync = pcntl_async_signals(true);
+    pcntl_signal(SIGUSR1, function () use (&$came) {
+        $came++;
+    });
+    try {
+        $push->send();
+        equal(1, $came);
+    } finally {
+        pcntl_signal(SIGUSR1, SIG_DFL);
+        pcntl_async_signals($wasAsync);
+    }
+});
+
 test('A child has to open a provider of its own', function () {
     $simulator = Simulator::with();
     $provider = new Provider($simulator->options('http2'));
