@@ -48,7 +48,7 @@ package final class HighWaterMark {
     /// processes that use different names see each other's.
     package static func path(of store: String) -> String { "\(SQLiteDatabase.realPath(of: store))-mark" }
 
-    /// The path of a second mark, beside the symbolic link `store`; nil if there is none. An earlier release put its mark
+    /// The path of a second mark, beside the symbolic link `store`; nil without such a mark. An earlier release put its mark
     /// there, and a process of that release looks nowhere else.
     private static func earlierPath(of store: String) -> String? {
         let path = SQLiteDatabase.realPath(of: "\(store)-mark")

@@ -28,7 +28,7 @@ HERE = os.path.join(COMPAT, "tests", "old")
 TOPIC = "com.example.ferry"
 # Seconds. Longer than anything takes on a loaded machine.
 PATIENCE = 600
-# What a new user has to wait at most, from the package file to a delivered notification.
+# The longest time from the package file to a delivered notification.
 NEW_USER = 60
 
 
@@ -194,7 +194,7 @@ class Language:
         for pattern in ("Ferry-APNs-[0-9]*.tar.gz", "Ferry-APNs-DropIns-*.tar.gz"):
             run(["cpanm", self.package(pattern)], **self.variables)
 
-    # What examines the modules themselves, beside the library of the portable build.
+    # The tests of the modules themselves, with the library of the portable build.
 
     def check(self):
         library = dict(FERRY_LIBRARY=glob.glob(os.path.join(HOME, "lib", "libferry.so.0"))[0],
@@ -275,7 +275,7 @@ def two(language, times):
         must = set()
         for turn in range(times):
             for first in ("https", "push"):
-                # What was taken is sent at the end of the process, for as long as this.
+                # The seconds that libferry has for its notifications at the end of the process.
                 patience = 10 if turn % 2 == 0 else 0
                 options = simulator.options("binary" if turn % 4 == 3 else "http2", atExit=patience)
                 tokens = ["00fc%060x" % (number + each) for each in range(before + under_way)]

@@ -18,7 +18,9 @@ public import FerryPlatform
 public struct NotificationMaker: Sendable {
     /// The signer. Verifiers must trust its root.
     public let signer: AppStoreSigner
+    /// The app that the notifications are about.
     public let app: AppStoreApp
+    /// The environment in the notifications.
     public var environment: AppStoreEnvironment
     /// The shared secret of notifications of version 1: their `password`.
     public var sharedSecret = "0123456789abcdef0123456789abcdef"

@@ -5,9 +5,12 @@ public import FerryPlatform
 public struct SimulatedNotification: Sendable {
     /// A type and a subtype, in Apple's words.
     public struct Kind: Hashable, Sendable, CustomStringConvertible {
+        /// Apple's `notificationType`.
         public var type: AppStoreNotificationType
+        /// Apple's `subtype`; nil for a type without one.
         public var subtype: String?
 
+        /// Makes a kind of notification.
         public init(_ type: AppStoreNotificationType, _ subtype: String? = nil) {
             self.type = type
             self.subtype = subtype
@@ -19,7 +22,9 @@ public struct SimulatedNotification: Sendable {
 
     /// The version of App Store Server Notifications: 1 or 2.
     public let version: AppStoreNotification.Version
+    /// The type and the subtype.
     public let kind: Kind
+    /// The environment of the app.
     public let environment: AppStoreEnvironment
     /// `notificationUUID`. Version 1 has none: then it names the notification in the sender's records only.
     public let uuid: String

@@ -38,6 +38,7 @@ public final class AppStoreSender: Sendable {
         /// Called after each attempt, from any thread.
         public var onAttempt: (@Sendable (SimulatedNotification, NotificationSender.Attempt) -> Void)?
 
+        /// Makes a configuration for one URL of a receiver.
         public init(url: String, signer: AppStoreSigner) {
             self.url = url
             self.signer = signer

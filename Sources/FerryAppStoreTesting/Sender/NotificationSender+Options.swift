@@ -24,6 +24,7 @@ extension NotificationSender {
         /// Decides which notifications the fractions concern.
         public var seed: UInt64 = 0
 
+        /// Makes options with their defaults.
         public init() {}
 
         /// The steps by which late notifications and duplicates come later, in seconds.

@@ -21,12 +21,15 @@ public import FerryPlatform
 public struct NotificationSender: Sendable {
     /// A post to make now.
     public struct Post: Sendable {
+        /// The number of the post, which its answer has, too.
         public let id: Int
+        /// The notification that is sent.
         public let notification: SimulatedNotification
         /// 1 for the first attempt.
         public let number: Int
         /// Whether the notification was answered with success before.
         public let isDuplicate: Bool
+        /// How the bytes of the post are sent.
         public let delivery: Delivery
     }
 
@@ -45,9 +48,13 @@ public struct NotificationSender: Sendable {
     public struct Attempt: Hashable, Sendable {
         /// `attemptDate`
         public let date: Date
+        /// The answer of the receiver.
         public let answer: NotificationAnswer
+        /// 1 for the first attempt.
         public let number: Int
+        /// Whether the notification was answered with success before.
         public let isDuplicate: Bool
+        /// How the bytes of the post were sent.
         public let delivery: Delivery
     }
 

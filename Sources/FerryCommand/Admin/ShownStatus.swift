@@ -35,7 +35,7 @@ extension ShownStatus {
 extension AdminClient {
     /// Returns the status of a server, and its text.
     ///
-    /// - Throws: ``CommandFailure`` with ``ShownStatus/exitStatusWithoutAnswer`` when there is none.
+    /// - Throws: ``CommandFailure`` with ``ShownStatus/exitStatusWithoutAnswer`` if no status comes.
     func status<Status: ShownStatus>() async throws(CommandFailure) -> (Status, String) {
         let server = Status.server
         let response: HTTPClientResponse

@@ -79,7 +79,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     /// Takes the store from a process that may have it without the lock.
     ///
-    /// That process finds the mark, and acknowledges no further commit. This process reads the log only then, because
+    /// The other process finds the mark, and acknowledges no further commit. This process reads the log only then, because
     /// SQLite reads it once, and would not see later commits.
     private func take() throws(StoreError) -> HighWaterMark {
         let database = try self.lock()

@@ -11,7 +11,7 @@ use JSON::PP ();
 use POSIX ();
 use Time::HiRes qw(sleep time);
 
-# Who installs a package may have set the options of the programs.
+# The user who installs a package may have set the options of the programs.
 delete @ENV{grep { /\AFERRY_/ && !/\AFERRY_(?:LIBRARY|COMMAND|TEST_)/ } keys %ENV};
 
 my $json = JSON::PP->new->utf8->canonical;

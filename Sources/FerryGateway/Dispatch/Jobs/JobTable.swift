@@ -38,7 +38,7 @@ struct JobTable: Sendable {
         return old + recent.map { JobID(rawValue: self.first + UInt64($0)) }
     }
 
-    /// The job that was read first; nil if there is none. A letter counts as read when it is sent again.
+    /// The job that was read first; nil without jobs. A letter counts as read when it is sent again.
     ///
     /// Cost: constant on average.
     mutating func oldest() -> Job? {

@@ -31,7 +31,7 @@ struct Jobs: Sendable {
     /// All numbers, ascending.
     var ids: [JobID] { self.table.ids }
 
-    /// The job that was read first; nil if there is none.
+    /// The job that was read first; nil without jobs.
     mutating func oldest() -> Job? { self.table.oldest() }
 
     /// Passes the jobs behind a place to `body`; see ``JobTable/look(from:atMost:_:)``.

@@ -70,7 +70,7 @@ struct OldJobs: Sendable {
     /// Removes a job. Returns false if there is no job with this number.
     mutating func remove(_ id: JobID) -> Bool { self.jobs.removeValue(forKey: id) != nil }
 
-    /// The job that was read first; nil if there is none.
+    /// The job that was read first; nil without jobs.
     ///
     /// Cost: constant on average.
     mutating func oldest() -> Job? {
