@@ -29,6 +29,9 @@ let package = Package(
         .library(name: "FerryCommand", targets: ["FerryCommand"]),
         .library(name: "FerryWorlds", targets: ["FerryBinaryWorld", "FerryHTTP2World"]),
     ],
+    traits: [
+        .trait(name: "PostgreSQL", description: "Several gateways on one PostgreSQL, and the work queue. Links libpq.")
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -42,6 +45,7 @@ let package = Package(
         .systemLibrary(name: "CFerryBuild"),
         .systemLibrary(name: "CFerryOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CFerryNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+        .systemLibrary(name: "CFerryPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CFerrySQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
         .target(name: "FerryPlatform", swiftSettings: settings),
@@ -129,6 +133,17 @@ let package = Package(
         .target(
             name: "FerrySQLite",
             dependencies: ["CFerrySQLite", "FerryPlatform", .product(name: "NIOPosix", package: "swift-nio")],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "FerryPostgres",
+            dependencies: [
+                .target(name: "CFerryPostgreSQL", condition: .when(traits: ["PostgreSQL"])),
+                "FerryCore", "FerryPlatform",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
             swiftSettings: settings
         ),
         .target(
@@ -457,6 +472,17 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(name: "FerrySQLiteTests", dependencies: ["FerrySQLite"], swiftSettings: settings),
+        .target(
+            name: "FerryPostgresTestSupport",
+            dependencies: ["FerryCore", "FerryPlatform", "FerryPostgres"],
+            path: "Tests/FerryPostgresTestSupport",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "FerryPostgresTests",
+            dependencies: ["FerryCore", "FerryPlatform", "FerryPostgres", "FerryPostgresTestSupport"],
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "FerryServerTests",
             dependencies: [

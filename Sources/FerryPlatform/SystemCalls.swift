@@ -69,4 +69,16 @@ package enum SystemCalls {
         #endif
         return unsafeBitCast(handler, to: UInt.self) == unsafeBitCast(SIG_IGN, to: UInt.self)
     }
+
+    /// The time since the computer was started, in nanoseconds, with the time in which it slept.
+    package static var nanosecondsSinceBoot: UInt64 {
+        #if canImport(Darwin)
+        return clock_gettime_nsec_np(CLOCK_MONOTONIC_RAW)
+        #else
+        var time = timespec()
+        // The call fails only for a clock that the system does not have.
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+        #endif
+    }
 }

@@ -1,0 +1,122 @@
+internal import FerryPlatform
+
+/// The making and the checking of the schema in a database.
+///
+/// Any thread may call the methods. Each call has a session of its own, and ends within some seconds, or a minute for changes.
+package struct PostgresSetup: Sendable {
+    private static let limit = Duration.seconds(60)
+
+    private let session: PostgresSession
+
+    /// - Parameter connection: a connection string of libpq.
+    package init(_ connection: String) {
+        self.session = PostgresSession(PostgresSettings(connection, name: "ferry store"))
+    }
+
+    /// A database as it was found.
+    package enum Condition: Hashable, Sendable {
+        /// The database has no schema `ferry`.
+        case empty
+        /// The schema has a version that this build can use.
+        case good(shards: Int)
+        case version(Int)
+
+        /// A sentence for an operator; nil if the schema can be used.
+        package var fault: String? {
+            switch self {
+            case .empty: "The database has no tables of Ferry: run ferry store init."
+            case .good: nil
+            case .version(let found):
+                "The tables of Ferry have version \(found), and this build needs \(PostgresSchema.version): "
+                    + (found < PostgresSchema.version
+                        ? "run ferry store migrate." : "install a later version of Ferry.")
+            }
+        }
+    }
+
+    package func close() { self.session.close() }
+
+    /// Finds the version of the schema, and the number of shards.
+    package func condition() async throws(PostgresError) -> Condition {
+        try await self.checkServer()
+        let found = try await self.run("select to_regclass('ferry.shard') is not null")
+        guard found.boolean(0, 0) == true else { return .empty }
+        let version = try await self.run("select max(version), (select count(*) from ferry.shard) from ferry.meta")
+        guard let number = version.integer(0, 0) else { return .empty }
+        guard number == PostgresSchema.version else { return .version(Int(number)) }
+        return .good(shards: Int(version.integer(0, 1) ?? 0))
+    }
+
+    /// Makes the schema with its shards, or adds shards to a schema that has fewer.
+    ///
+    /// - Throws: ``PostgresError`` with a sentence, also when a gateway runs or the schema has more shards.
+    /// - Returns: the number of shards before.
+    package func make(shards: Int) async throws(PostgresError) -> Int {
+        let found = try await self.condition()
+        if let fault = found.fault, found != .empty { throw PostgresError(.unusable, fault) }
+        try await self.run("begin")
+        do throws(PostgresError) {
+            // Two calls at once must not both make the tables. The class of the shards' locks has no shard -1.
+            try await self.run("select pg_advisory_xact_lock(1179800153, -1)")
+            let before = try await self.condition()
+            var count = 0
+            if case .good(let shards) = before { count = shards }
+            guard shards >= count else {
+                throw PostgresError(
+                    .unusable,
+                    "The database has \(count) shards. Their number cannot become smaller, because each has clients."
+                )
+            }
+            if before == .empty {
+                for statement in PostgresSchema.statements { try await self.run(statement) }
+                try await self.run("select ferry.init($1::int)", [.integer(Int64(shards))])
+            } else if shards > count {
+                guard try await self.owned() == 0 else {
+                    throw PostgresError(.unusable, "A gateway owns shards: stop all gateways before you add shards.")
+                }
+                try await self.run(
+                    "select ferry.add($1::int, $2::int)",
+                    [.integer(Int64(count)), .integer(Int64(shards))]
+                )
+            }
+            try await self.run("commit")
+            return count
+        } catch {
+            _ = try? await self.run("rollback")
+            throw error
+        }
+    }
+
+    /// The number of shards that a session owns.
+    private func owned() async throws(PostgresError) -> Int64 {
+        let rows = try await self.run(
+            """
+            select count(*) from pg_locks where locktype = 'advisory' and classid = 1179800153 and objid < 65536 and objsubid = 2
+              and granted and database = (select oid from pg_database where datname = current_database())
+            """
+        )
+        return rows.integer(0, 0) ?? 0
+    }
+
+    /// Checks the server itself.
+    private func checkServer() async throws(PostgresError) {
+        let rows = try await self.run("select current_setting('server_version_num')::int, pg_is_in_recovery()")
+        guard let version = rows.integer(0, 0), version >= 140_000 else {
+            throw PostgresError(
+                .unusable,
+                "PostgreSQL is too old: Ferry needs version 14 or later (idle_session_timeout)."
+            )
+        }
+        guard rows.boolean(0, 1) == false else {
+            throw PostgresError(
+                .unusable,
+                "PostgreSQL is read-only, because it is a standby: connect to the primary server."
+            )
+        }
+    }
+
+    @discardableResult
+    private func run(_ text: StaticString, _ values: [PostgresValue] = []) async throws(PostgresError) -> PostgresRows {
+        try await self.session.send(PostgresStatement(text, values), within: Self.limit)
+    }
+}

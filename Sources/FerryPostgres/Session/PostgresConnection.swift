@@ -1,0 +1,194 @@
+#if PostgreSQL
+internal import CFerryPostgreSQL
+internal import FerryPlatform
+
+/// The owner of a connection of libpq in pipeline mode. No call waits.
+///
+/// Use it on one thread.
+struct PostgresConnection: ~Copyable {
+    /// The event of the socket that a step waits for.
+    enum Interest {
+        case read
+        case write
+    }
+
+    /// The next part of the server's answers.
+    enum Answer {
+        case rows(PostgresRows)
+        case refused(PostgresError)
+        /// The end of the answer to one statement.
+        case end
+    }
+
+    private let handle: OpaquePointer
+
+    /// Begins to connect. The look-up of the host's name waits.
+    init(_ settings: PostgresSettings) throws(PostgresError) {
+        let options = try Self.options(settings)
+        let keywords = Self.strings(options.map(\.keyword))
+        let values = Self.strings(options.map(\.value))
+        defer { for string in keywords + values { free(string) } }
+        let handle = keywords.map { UnsafePointer($0) }.withUnsafeBufferPointer { keywords in
+            values.map { UnsafePointer($0) }.withUnsafeBufferPointer { values in
+                PQconnectStartParams(keywords.baseAddress, values.baseAddress, 0)
+            }
+        }
+        guard let handle else { throw PostgresError(.ended, "PostgreSQL's client has no memory.") }
+        self.handle = handle
+        // Notices would go to standard error.
+        PQsetNoticeReceiver(handle, { _, _ in }, nil)
+    }
+
+    deinit { PQfinish(self.handle) }
+
+    /// Returns copies, with nil at the end.
+    private static func strings(_ strings: [String]) -> [UnsafeMutablePointer<CChar>?] {
+        strings.map { strdup($0) } + [nil]
+    }
+
+    /// The connection string, taken apart and completed.
+    private static func options(
+        _ settings: PostgresSettings
+    ) throws(PostgresError) -> [(keyword: String, value: String)] {
+        var message: UnsafeMutablePointer<CChar>?
+        guard let parsed = PQconninfoParse(settings.connection, &message) else {
+            // libpq's message quotes parts of the string, which may be a password.
+            PQfreemem(message)
+            throw PostgresError(
+                .unusable,
+                "PostgreSQL's connection string cannot be read: write postgresql://USER@HOST/DATABASE?sslrootcert=FILE."
+            )
+        }
+        defer { PQconninfoFree(parsed) }
+        var options: [String: String] = [:]
+        var next = parsed
+        while let keyword = next.pointee.keyword {
+            if let value = next.pointee.val { options[String(cString: keyword)] = String(cString: value) }
+            next += 1
+        }
+        if options["sslmode"] == nil, getenv("PGSSLMODE") == nil { options["sslmode"] = "verify-full" }
+        options["application_name"] = settings.name
+        options["client_encoding"] = "UTF8"
+        options["target_session_attrs"] = options["target_session_attrs"] ?? "read-write"
+        let parameters = settings.parameters.sorted { $0.key < $1.key }.map { "-c \($0.key)=\($0.value)" }
+        options["options"] = ([options["options"]].compactMap { $0 } + parameters).joined(separator: " ")
+        return options.map { (keyword: $0.key, value: $0.value) }
+    }
+
+    var descriptor: Int32 { PQsocket(self.handle) }
+
+    /// Makes the next step of the connection's start. Returns nil when the connection is ready.
+    func connect() throws(PostgresError) -> Interest? {
+        switch PQconnectPoll(self.handle) {
+        case PGRES_POLLING_READING: return .read
+        case PGRES_POLLING_WRITING: return .write
+        case PGRES_POLLING_OK:
+            guard PQsetnonblocking(self.handle, 1) == 0, PQenterPipelineMode(self.handle) == 1 else {
+                throw self.lost()
+            }
+            return nil
+        default: throw self.lost()
+        }
+    }
+
+    /// Queues a statement, and the end of its transaction.
+    func send(_ statement: PostgresStatement, as name: String, prepares: Bool) throws(PostgresError) {
+        if prepares {
+            let types = statement.values.map { Oid($0.type) }
+            let sent = statement.text.withUTF8Buffer { text in
+                PQsendPrepare(self.handle, name, String(decoding: text, as: UTF8.self), Int32(types.count), types)
+            }
+            guard sent == 1 else { throw self.lost() }
+        }
+        let values = statement.values.map(\.encoded)
+        let lengths = values.map { Int32($0?.count ?? 0) }
+        let formats = [Int32](repeating: 1, count: values.count)
+        let sent = Self.withPointers(to: values) { pointers in
+            PQsendQueryPrepared(self.handle, name, Int32(values.count), pointers, lengths, formats, 1)
+        }
+        guard sent == 1, PQpipelineSync(self.handle) == 1 else { throw self.lost() }
+    }
+
+    /// Calls `body` with a pointer to the bytes of each value.
+    private static func withPointers<Value>(
+        to values: [[UInt8]?],
+        _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Value
+    ) -> Value {
+        // One copy of all bytes has an address that stays. An empty value needs an address, too: nil is NULL.
+        let bytes = UnsafeMutableBufferPointer<CChar>.allocate(capacity: values.reduce(1) { $0 + ($1?.count ?? 0) })
+        defer { bytes.deallocate() }
+        var end = 0
+        let pointers = values.map { value -> UnsafePointer<CChar>? in
+            guard let value, let base = bytes.baseAddress else { return nil }
+            let begin = base + end
+            UnsafeMutableRawBufferPointer(start: begin, count: value.count).copyBytes(from: value)
+            end += value.count
+            return UnsafePointer(begin)
+        }
+        return pointers.withUnsafeBufferPointer { body($0.baseAddress) }
+    }
+
+    /// Writes queued bytes. Returns whether some are left.
+    func flush() throws(PostgresError) -> Bool {
+        switch PQflush(self.handle) {
+        case 0: false
+        case 1: true
+        default: throw self.lost()
+        }
+    }
+
+    /// Reads the bytes that have come.
+    func read() throws(PostgresError) {
+        guard PQconsumeInput(self.handle) == 1 else { throw self.lost() }
+    }
+
+    /// Returns the next part of the answers; nil if it has not come yet. Call it only while a statement is unanswered.
+    func next() throws(PostgresError) -> Answer? {
+        // libpq returns no result between two statements.
+        for _ in 0..<2 where PQisBusy(self.handle) == 0 {
+            guard let result = PQgetResult(self.handle) else {
+                guard PQstatus(self.handle) == CONNECTION_OK else { throw self.lost() }
+                continue
+            }
+            switch PQresultStatus(result) {
+            case PGRES_PIPELINE_SYNC:
+                PQclear(result)
+                return .end
+            case PGRES_FATAL_ERROR, PGRES_PIPELINE_ABORTED:
+                defer { PQclear(result) }
+                return .refused(Self.refusal(result))
+            default: return .rows(PostgresRows(result))
+            }
+        }
+        return nil
+    }
+
+    private static func refusal(_ result: OpaquePointer) -> PostgresError {
+        let field = { (code: Int32) in PQresultErrorField(result, code).map { String(cString: $0) } }
+        // PG_DIAG_SQLSTATE and PG_DIAG_MESSAGE_PRIMARY. The detail may quote values, so it is left out.
+        let (state, message) = (field(67) ?? "", field(77) ?? "it gave no reason")
+        return PostgresError(
+            PostgresError.endsSession(state) ? .ended : .refused,
+            state: state,
+            "PostgreSQL refused a statement: \(message)\(state.isEmpty ? "" : " (\(state))")."
+        )
+    }
+
+    /// The reason for which the connection is lost.
+    private func lost() -> PostgresError {
+        let message = PQerrorMessage(self.handle).map { String(cString: $0) } ?? ""
+        let line = message.split(whereSeparator: \.isNewline).joined(separator: " ")
+        if line.contains("unsupported startup parameter") { return .pooled("it refuses the settings of a session") }
+        return PostgresError(.ended, line.isEmpty ? "The connection to PostgreSQL is lost." : "PostgreSQL: \(line).")
+    }
+}
+#endif
+
+extension PostgresError {
+    static func pooled(_ sign: String) -> PostgresError {
+        PostgresError(
+            .unusable,
+            "A pooler stands before PostgreSQL (\(sign)): connect to the server itself, because a lock belongs to a session."
+        )
+    }
+}

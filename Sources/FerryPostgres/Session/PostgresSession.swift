@@ -1,0 +1,168 @@
+internal import DequeModule
+internal import FerryCore
+internal import FerryPlatform
+package import NIOCore
+internal import NIOPosix
+
+/// One connection to PostgreSQL, from its start to its end.
+///
+/// Statements are pipelined, and answered in their order. A statement without an answer within its limit ends the session:
+/// nobody can know whether a later one would be answered. After the end, make a new session.
+///
+/// ```
+///   connecting ──▶ open ──▶ ended
+///        └──────────────────▲
+/// ```
+///
+/// The session has a thread, because libpq's look-up of names waits. Any thread may call the methods. The closures are called
+/// on the session's thread, and must not wait.
+package final class PostgresSession: Sendable {
+    package typealias Answer = Result<PostgresRows, PostgresError>
+
+    /// The largest number of statements without an answer. Further ones are refused.
+    package static let limit = 1024
+
+    struct Request: Sendable {
+        let statement: PostgresStatement
+        let deadline: NIODeadline
+        let then: @Sendable (Answer) -> Void
+    }
+
+    private let inbox: PostgresInbox
+
+    /// Begins to connect.
+    ///
+    /// - Parameter onEnd: called once, after the answers of all statements. After ``close()`` it gets no error.
+    package init(_ settings: PostgresSettings, onEnd: @escaping @Sendable (PostgresError?) -> Void = { _ in }) {
+        let inbox = PostgresInbox()
+        self.inbox = inbox
+        let pool = NIOThreadPool(numberOfThreads: 1)
+        pool.start()
+        pool.submit { _ in
+            PostgresThread(inbox).run(settings, onEnd)
+            pool.shutdownGracefully { _ in }
+        }
+    }
+
+    deinit { self.close() }
+
+    /// Sends a statement.
+    ///
+    /// - Parameter then: called once.
+    package func send(
+        _ statement: PostgresStatement,
+        within limit: Duration,
+        then: @escaping @Sendable (Answer) -> Void
+    ) {
+        let request = Request(statement: statement, deadline: .sinceBoot + TimeAmount(limit), then: then)
+        if let error = self.inbox.add(request) { then(.failure(error)) }
+    }
+
+    /// Sends a statement, and returns its answer.
+    package func send(
+        _ statement: PostgresStatement,
+        within limit: Duration
+    ) async throws(PostgresError) -> PostgresRows {
+        let answer: Answer = await withCheckedContinuation { continuation in
+            self.send(statement, within: limit) { continuation.resume(returning: $0) }
+        }
+        return try answer.get()
+    }
+
+    /// Ends the session at once. Unanswered statements are answered with an error.
+    package func close() { self.inbox.stop() }
+}
+
+extension NIODeadline {
+    /// The time since the computer was started, with the time in which it slept.
+    package static var sinceBoot: NIODeadline { .uptimeNanoseconds(SystemCalls.nanosecondsSinceBoot) }
+}
+
+/// The statements on their way to a session's thread, and the pipe that wakes it.
+final class PostgresInbox: Sendable {
+    private struct State {
+        var requests: [PostgresSession.Request] = []
+        /// The number of statements without an answer.
+        var count = 0
+        var stage = Stage.open
+    }
+
+    private enum Stage {
+        case open
+        case closing
+        case ended(PostgresError)
+    }
+
+    private let state = Locked(State())
+    private let ends: (read: Int32, write: Int32)
+
+    init() {
+        var ends: [Int32] = [-1, -1]
+        // Without descriptors, the thread looks for statements from time to time.
+        if pipe(&ends) == 0 {
+            for end in ends {
+                _ = fcntl(end, F_SETFL, O_NONBLOCK)
+                _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            }
+        }
+        self.ends = (ends[0], ends[1])
+    }
+
+    deinit {
+        for end in [self.ends.read, self.ends.write] where end >= 0 { _ = close(end) }
+    }
+
+    /// The descriptor that becomes readable when something has come.
+    var descriptor: Int32 { self.ends.read }
+
+    /// Returns an error if the statement is not accepted.
+    func add(_ request: PostgresSession.Request) -> PostgresError? {
+        let (wakes, error) = self.state.withLock { state -> (Bool, PostgresError?) in
+            switch state.stage {
+            case .open where state.count < PostgresSession.limit:
+                state.requests.append(request)
+                state.count += 1
+                return (state.requests.count == 1, nil)
+            case .open:
+                return (false, PostgresError(.refused, "The session has too many statements without an answer."))
+            case .closing: return (false, PostgresError(.ended, "The session was closed."))
+            case .ended(let error): return (false, error)
+            }
+        }
+        if wakes { self.wake() }
+        return error
+    }
+
+    func stop() {
+        self.state.withLock { if case .open = $0.stage { $0.stage = .closing } }
+        self.wake()
+    }
+
+    private func wake() {
+        var byte: UInt8 = 0
+        // A full pipe has woken the thread already.
+        _ = write(self.ends.write, &byte, 1)
+    }
+
+    /// Removes and returns the statements that have come; nil if the session was closed.
+    func take() -> [PostgresSession.Request]? {
+        var bytes: (UInt64, UInt64) = (0, 0)
+        while read(self.ends.read, &bytes, 16) > 0 {}
+        return self.state.withLock { state in
+            guard case .open = state.stage else { return nil }
+            defer { state.requests.removeAll(keepingCapacity: true) }
+            return state.requests
+        }
+    }
+
+    func answered() { self.state.withLock { $0.count -= 1 } }
+
+    /// Refuses later statements, and returns those that the thread has not taken.
+    func end(_ error: PostgresError) -> [PostgresSession.Request] {
+        self.state.withLock { state in
+            state.stage = .ended(error)
+            defer { state.requests = [] }
+            return state.requests
+        }
+    }
+}

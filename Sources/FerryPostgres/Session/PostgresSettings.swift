@@ -1,0 +1,34 @@
+/// The way to a server, and what a session needs there.
+package struct PostgresSettings: Sendable {
+    /// A connection string of libpq (postgresql.org/docs, "Connection Strings"). It may hold a password, so it is in no log.
+    ///
+    /// Without `sslmode`, the server's certificate and name are verified (`verify-full`), except over a Unix socket, which
+    /// has no TLS.
+    package var connection: String
+    /// The name of the session in `pg_stat_activity`.
+    package var name: String
+    /// The server's parameters for this session, with values as `show` prints them, for example `4s`. After the connection,
+    /// the session checks that they hold.
+    package var parameters: [String: String]
+    /// How long the connection may take. The look-up of the host's name may take longer.
+    package var connectLimit: Duration
+
+    package init(
+        _ connection: String,
+        name: String,
+        parameters: [String: String] = [:],
+        connectLimit: Duration = .seconds(3)
+    ) {
+        self.connection = connection
+        self.name = name
+        self.parameters = parameters
+        self.connectLimit = connectLimit
+    }
+
+    /// Parameters with which the server finds a dead client after some 4 s: three keepalive probes, and a check while a
+    /// statement runs.
+    package static let finding: [String: String] = [
+        "tcp_keepalives_idle": "2", "tcp_keepalives_interval": "1", "tcp_keepalives_count": "3",
+        "tcp_user_timeout": "4s", "client_connection_check_interval": "1s",
+    ]
+}

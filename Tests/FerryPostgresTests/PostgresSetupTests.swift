@@ -1,0 +1,71 @@
+import FerryPostgres
+import FerryPostgresTestSupport
+import Testing
+
+@Suite(.enabled(if: PostgresServer.isAvailable), .timeLimit(.minutes(1)))
+struct PostgresSetupTests {
+    private let server: PostgresServer
+    private let database: String
+    private let setup: PostgresSetup
+
+    init() throws {
+        self.server = try #require(PostgresServer.shared)
+        self.database = try self.server.database()
+        self.setup = PostgresSetup(self.server.connection(to: self.database))
+    }
+
+    @Test func `An empty database gets tables and shards`() async throws {
+        #expect(try await self.setup.condition() == .empty)
+        #expect(try await self.setup.make(shards: 8) == 0)
+        #expect(try await self.setup.condition() == .good(shards: 8))
+        #expect(
+            try self.server.query("select count(distinct node), min(id), max(id) from ferry.shard", in: self.database)
+                == "8|0|7"
+        )
+        #expect(try self.server.query("select length(hash_key) from ferry.meta", in: self.database) == "16")
+    }
+
+    @Test func `Shards may be added, and not taken away`() async throws {
+        _ = try await self.setup.make(shards: 2)
+        let nodes = try self.server.query(
+            "select string_agg(node::text, ',' order by id) from ferry.shard",
+            in: self.database
+        )
+        #expect(try await self.setup.make(shards: 4) == 2)
+        #expect(
+            try self.server.query(
+                "select string_agg(node::text, ',' order by id) from ferry.shard where id < 2",
+                in: self.database
+            )
+                == nodes
+        )
+        let error = await #expect(throws: PostgresError.self) { _ = try await self.setup.make(shards: 3) }
+        #expect(error?.description.contains("4 shards") == true)
+        #expect(try await self.setup.condition() == .good(shards: 4))
+    }
+
+    @Test func `No shard is added while a gateway owns one`() async throws {
+        _ = try await self.setup.make(shards: 2)
+        let owner = PostgresSession(PostgresSettings(self.server.connection(to: self.database), name: "owner"))
+        _ = try await owner.send(PostgresStatement("select * from ferry.take(1, 'gw1')"), within: .seconds(10))
+        let error = await #expect(throws: PostgresError.self) { _ = try await self.setup.make(shards: 4) }
+        #expect(error?.description.contains("stop all gateways") == true)
+        owner.close()
+    }
+
+    @Test func `A later version is not touched`() async throws {
+        _ = try await self.setup.make(shards: 1)
+        try self.server.query("update ferry.meta set version = 99", in: self.database)
+        #expect(try await self.setup.condition() == .version(99))
+        let error = await #expect(throws: PostgresError.self) { _ = try await self.setup.make(shards: 2) }
+        #expect(error?.description.contains("install a later version") == true)
+    }
+
+    @Test func `Two calls at once make the tables once`() async throws {
+        let other = PostgresSetup(self.server.connection(to: self.database))
+        async let first = self.setup.make(shards: 4)
+        async let second = other.make(shards: 4)
+        let counts = try await [first, second].sorted()
+        #expect(counts == [0, 4])
+    }
+}
