@@ -287,8 +287,8 @@ let package = Package(
             dependencies: [
                 "CFerryBuild", "Ferry", "FerryAdmin", "FerryAppStore", "FerryAppStoreTesting", "FerryBench",
                 "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor", "FerryForwarding", "FerryGateway",
-                "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL", "FerryOptions", "FerryPlatform", "FerryProxy",
-                "FerrySQLite", "FerryServer", "FerryTerminal", "FerryTesting",
+                "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL", "FerryOptions", "FerryPlatform", "FerryPostgres",
+                "FerryProxy", "FerrySQLite", "FerryServer", "FerryTerminal", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),

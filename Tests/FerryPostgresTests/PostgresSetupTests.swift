@@ -68,4 +68,33 @@ struct PostgresSetupTests {
         let counts = try await [first, second].sorted()
         #expect(counts == [0, 4])
     }
+
+    @Test func `The shards are shown with their owners`() async throws {
+        _ = try await self.setup.make(shards: 2)
+        let owner = PostgresSession(
+            PostgresSettings(self.server.connection(to: self.database), name: "ferry gw1 shard 1")
+        )
+        _ = try await owner.send(PostgresStatement("select * from ferry.take(1, 'gw1')"), within: .seconds(10))
+        try self.server.query("insert into ferry.segment values (1, 5, '\\x0102')", in: self.database)
+        let shards = try await self.setup.shards()
+        #expect(
+            shards == [
+                PostgresShard(shard: 0, owner: "", isOwned: false, segments: 0, segmentBytes: 0, lateSegments: 0),
+                PostgresShard(shard: 1, owner: "gw1", isOwned: true, segments: 1, segmentBytes: 2, lateSegments: 0),
+            ]
+        )
+        owner.close()
+    }
+
+    @Test func `A shard moves to a gateway that is connected`() async throws {
+        _ = try await self.setup.make(shards: 1)
+        let error = await #expect(throws: PostgresError.self) { try await self.setup.move(0, to: "gw2") }
+        #expect(error?.description.contains("No gateway with the name gw2") == true)
+        let other = PostgresSession(PostgresSettings(self.server.connection(to: self.database), name: "ferry gw2 look"))
+        _ = try await other.send(PostgresStatement("select 1"), within: .seconds(10))
+        try await self.setup.move(0, to: "gw2")
+        #expect(try await self.setup.shards().map(\.wanted) == ["gw2"])
+        await #expect(throws: PostgresError.self) { try await self.setup.move(7, to: "gw2") }
+        other.close()
+    }
 }

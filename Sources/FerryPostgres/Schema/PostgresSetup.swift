@@ -47,6 +47,13 @@ package struct PostgresSetup: Sendable {
         return .good(shards: Int(version.integer(0, 1) ?? 0))
     }
 
+    /// Checks that gateways and workers can use the database, and returns the number of shards.
+    package func check() async throws(PostgresError) -> Int {
+        let found = try await self.condition()
+        guard case .good(let shards) = found else { throw PostgresError(.unusable, found.fault ?? "") }
+        return shards
+    }
+
     /// Makes the schema with its shards, or adds shards to a schema that has fewer.
     ///
     /// - Throws: ``PostgresError`` with a sentence, also when a gateway runs or the schema has more shards.
@@ -116,7 +123,7 @@ package struct PostgresSetup: Sendable {
     }
 
     @discardableResult
-    private func run(_ text: StaticString, _ values: [PostgresValue] = []) async throws(PostgresError) -> PostgresRows {
+    func run(_ text: StaticString, _ values: [PostgresValue] = []) async throws(PostgresError) -> PostgresRows {
         try await self.session.send(PostgresStatement(text, values), within: Self.limit)
     }
 }

@@ -1,0 +1,83 @@
+/// A shard as the database has it.
+package struct PostgresShard: Hashable, Sendable, Codable {
+    package var shard: Int
+    /// The node that owns it, or owned it last; empty before the first owner.
+    package var owner: String
+    /// Whether a session holds its lock.
+    package var isOwned: Bool
+    /// The node that shall have it next.
+    package var wanted: String?
+    package var segments: Int
+    package var segmentBytes: Int
+    /// Segments of a former owner that the present one has not taken over.
+    package var lateSegments: Int
+
+    package init(
+        shard: Int,
+        owner: String,
+        isOwned: Bool,
+        wanted: String? = nil,
+        segments: Int,
+        segmentBytes: Int,
+        lateSegments: Int
+    ) {
+        self.shard = shard
+        self.owner = owner
+        self.isOwned = isOwned
+        self.wanted = wanted
+        self.segments = segments
+        self.segmentBytes = segmentBytes
+        self.lateSegments = lateSegments
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case shard, owner, wanted, segments, segmentBytes, lateSegments
+        case isOwned = "owned"
+    }
+}
+
+extension PostgresSetup {
+    /// The shards, in the order of their numbers.
+    package func shards() async throws(PostgresError) -> [PostgresShard] {
+        let rows = try await self.run(
+            """
+            select s.id, s.owner, s.wanted, exists (select from pg_locks l where l.locktype = 'advisory'
+                and l.classid = 1179800153 and l.objid = s.id::int and l.objsubid = 2 and l.granted
+                and l.database = (select oid from pg_database where datname = current_database())),
+              (select count(*) from ferry.segment g where g.shard = s.id),
+              (select coalesce(sum(length(g.bytes)), 0)::bigint from ferry.segment g where g.shard = s.id),
+              (select count(*) from ferry.late l where l.shard = s.id and not l.done)
+            from ferry.shard s order by s.id
+            """
+        )
+        return (0..<rows.count).map { row in
+            PostgresShard(
+                shard: Int(rows.integer(row, 0) ?? 0),
+                owner: rows.text(row, 1) ?? "",
+                isOwned: rows.boolean(row, 3) ?? false,
+                wanted: rows.text(row, 2),
+                segments: Int(rows.integer(row, 4) ?? 0),
+                segmentBytes: Int(rows.integer(row, 5) ?? 0),
+                lateSegments: Int(rows.integer(row, 6) ?? 0)
+            )
+        }
+    }
+
+    /// Asks the owner of a shard to hand it over to a node.
+    ///
+    /// - Throws: ``PostgresError`` with a sentence if there is no such shard, or if no gateway of that name is connected.
+    package func move(_ shard: Int, to node: String) async throws(PostgresError) {
+        let known = try await self.run(
+            "select exists (select from pg_stat_activity where starts_with(application_name, 'ferry ' || $1 || ' '))",
+            [.text(node)]
+        )
+        guard known.boolean(0, 0) == true else {
+            throw PostgresError(.unusable, "No gateway with the name \(node) is connected: see ferry store status.")
+        }
+        let changed = try await self.run(
+            "update ferry.shard set wanted = $2 where id = $1::bigint returning id",
+            [.integer(Int64(shard)), .text(node)]
+        )
+        guard changed.count == 1 else { throw PostgresError(.unusable, "There is no shard \(shard).") }
+    }
+}
