@@ -143,6 +143,18 @@ struct PostgresSessionTests {
         #expect(error?.kind == .ended)
     }
 
+    @Test func `A text that is prepared after a failed one takes no other's place`() async throws {
+        let session = self.session()
+        _ = try? await session.send(PostgresStatement("select * from missing"), within: .seconds(10))
+        for _ in 0..<2 {
+            let one = try await session.send(PostgresStatement("select 1::bigint"), within: .seconds(10))
+            #expect(one.integer(0, 0) == 1)
+            _ = try? await session.send(PostgresStatement("select * from missing"), within: .seconds(10))
+            let two = try await session.send(PostgresStatement("select 2::bigint"), within: .seconds(10))
+            #expect(two.integer(0, 0) == 2)
+        }
+    }
+
     @Test func `A failed preparation does not spoil the text for the next try`() async throws {
         let session = self.session()
         for _ in 0..<2 {

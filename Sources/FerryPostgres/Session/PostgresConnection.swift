@@ -21,6 +21,12 @@ struct PostgresConnection: ~Copyable {
     }
 
     private let handle: OpaquePointer
+    /// The last message of the server that answers no statement. It may be the reason of the end.
+    private let notice = Notice()
+
+    private final class Notice {
+        var error: PostgresError?
+    }
 
     /// Begins to connect. The look-up of the host's name waits.
     init(_ settings: PostgresSettings) throws(PostgresError) {
@@ -35,8 +41,16 @@ struct PostgresConnection: ~Copyable {
         }
         guard let handle else { throw PostgresError(.ended, "PostgreSQL's client has no memory.") }
         self.handle = handle
-        // Notices would go to standard error.
-        PQsetNoticeReceiver(handle, { _, _ in }, nil)
+        // Without a receiver, notices go to standard error. The connection holds this one until libpq has ended.
+        let receiver = Unmanaged.passUnretained(self.notice).toOpaque()
+        PQsetNoticeReceiver(
+            handle,
+            { notice, result in
+                guard let notice, let result else { return }
+                Unmanaged<Notice>.fromOpaque(notice).takeUnretainedValue().error = PostgresConnection.refusal(result)
+            },
+            receiver
+        )
     }
 
     deinit { PQfinish(self.handle) }
@@ -139,7 +153,10 @@ struct PostgresConnection: ~Copyable {
 
     /// Reads the bytes that have come.
     func read() throws(PostgresError) {
-        guard PQconsumeInput(self.handle) == 1 else { throw self.lost() }
+        let isOpen = PQconsumeInput(self.handle) == 1
+        // libpq looks for messages between two answers when it is asked for the next answer.
+        _ = PQisBusy(self.handle)
+        guard isOpen else { throw self.lost() }
     }
 
     /// Returns the next part of the answers; nil if it has not come yet. Call it only while a statement is unanswered.
@@ -170,12 +187,13 @@ struct PostgresConnection: ~Copyable {
         return PostgresError(
             PostgresError.endsSession(state) ? .ended : .refused,
             state: state,
-            "PostgreSQL refused a statement: \(message)\(state.isEmpty ? "" : " (\(state))")."
+            "PostgreSQL: \(message)\(state.isEmpty ? "" : " (\(state))")."
         )
     }
 
     /// The reason for which the connection is lost.
     private func lost() -> PostgresError {
+        if let error = self.notice.error, error.kind == .ended { return error }
         let message = PQerrorMessage(self.handle).map { String(cString: $0) } ?? ""
         let line = message.split(whereSeparator: \.isNewline).joined(separator: " ")
         if line.contains("unsupported startup parameter") { return .pooled("it refuses the settings of a session") }

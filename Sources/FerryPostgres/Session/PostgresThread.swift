@@ -19,6 +19,8 @@ final class PostgresThread {
     private var unanswered: Deque<Pending> = []
     /// The names of the prepared texts, by the address of the text.
     private var prepared: [UInt: String] = [:]
+    /// The number of names so far. No name is used twice.
+    private var names = 0
 
     init(_ inbox: PostgresInbox) { self.inbox = inbox }
 
@@ -71,7 +73,8 @@ final class PostgresThread {
         if let name = self.prepared[text] {
             try connection.send(statement, as: name, prepares: false)
         } else {
-            let name = "ferry\(self.prepared.count)"
+            let name = "ferry\(self.names)"
+            self.names += 1
             self.prepared[text] = name
             self.unanswered[index].preparing = text
             try connection.send(statement, as: name, prepares: true)
