@@ -125,8 +125,8 @@ final class ChannelDriver: @unchecked Sendable {
     }
 
     private func write(to connection: ConnectionHandler) {
+        if self.machine.needsAuthorization { self.authorize() }
         while connection.isWritable {
-            if self.machine.needsAuthorization { self.authorize() }
             self.bytes.clear()
             let isWritten = self.machine.write(
                 connection.id,
@@ -138,6 +138,7 @@ final class ChannelDriver: @unchecked Sendable {
             self.machine.flushed(connection.id, at: connection.send(self.bytes))
             // A refused token must be refused at its source before the next is asked for.
             self.carryOut()
+            if self.machine.needsAuthorization { self.authorize() }
         }
     }
 

@@ -101,6 +101,7 @@ package struct ChannelClient: ~Copyable {
         for call in self.queue { next = min(next, call.deadline) }
         for request in self.requests { next = min(next, request.call.deadline) }
         if let idleSince { next = min(next, idleSince + Self.idleLimit) }
+        if self.needsAuthorization, case .awaited(let again) = self.authorization { next = min(next, again) }
         return next < .distantFuture ? next : nil
     }
 
@@ -174,6 +175,7 @@ package struct ChannelClient: ~Copyable {
             // A connection belongs to the key of its first token.
             guard self.keys.use(token) else { return }
             for id in self.connections.ids where self.connections[id].isUsed { self.leave(id, now: now) }
+        case .awaited: return
         case .held:
             while let call = self.queue.popFirst() {
                 self.fail(call, call.expiry?.error ?? self.words.noToken(call.operation, failure))
@@ -216,7 +218,7 @@ package struct ChannelClient: ~Copyable {
         while self.connections[id].room > 0, let call = self.queue.first {
             let token: ProviderToken?
             switch self.authorization {
-            case .held: return
+            case .held, .awaited: return
             case .certificate: token = nil
             case .token(let current): token = current
             }

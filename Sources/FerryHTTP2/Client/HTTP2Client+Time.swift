@@ -18,7 +18,7 @@ extension HTTP2Client {
             if !self.outage.isWaiting { consider(self.lateDeadline) }
             consider(self.breaker.deadline)
             consider(self.outage.deadline)
-            if case .held(let until) = self.authorization, !self.connections.isEmpty { consider(until) }
+            if !self.connections.isEmpty { consider(self.authorization.asksAgainAt) }
         }
         consider(self.connections.deadline(hasWork: self.hasWork))
         return next == .distantFuture ? nil : next

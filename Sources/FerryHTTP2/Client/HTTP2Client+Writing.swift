@@ -137,7 +137,7 @@ extension HTTP2Client {
 
     private mutating func mayWrite(to id: ConnectionID, now: Moment) -> Bool {
         guard self.hasWork, !self.isPaused, self.connections[id].mayWrite(now: now.monotonic) else { return false }
-        if case .held = self.authorization { return false }
+        guard self.authorization.asksAgainAt == nil else { return false }
         return self.connections[id].mayUsePath(now: now)
     }
 

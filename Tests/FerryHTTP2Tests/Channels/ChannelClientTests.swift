@@ -278,6 +278,20 @@ import Testing
         #expect(apns.requests.isEmpty)
     }
 
+    @Test func `While a token is on its way, calls wait`() throws {
+        let apns = ChannelRehearsal()
+        apns.isTokenAwaited = true
+        let call = apns.submit(.list)
+        try apns.exchange()
+        try apns.pass(.seconds(1))
+        #expect(apns.requests.isEmpty)
+        #expect(apns.nextDeadline == apns.now + .milliseconds(20))
+        apns.isTokenAwaited = false
+        try apns.pass(.milliseconds(20))
+        try apns.answer(status: 200, body: #"{"channels":[]}"#)
+        #expect(try apns.success(call) == .listed([]))
+    }
+
     @Test func `A token of another key gets another connection`() throws {
         let apns = ChannelRehearsal()
         apns.submit(.list)

@@ -49,6 +49,8 @@ final class ChannelRehearsal {
     private var calls: UInt64 = 0
     private var token = ProviderToken(generation: 1, headerValue: Array("bearer t1".utf8))
     private var isTokenHeld = false
+    /// Whether the token is on its way.
+    var isTokenAwaited = false
     private var block = HeaderBlock()
 
     private final class Server {
@@ -233,7 +235,11 @@ final class ChannelRehearsal {
     private func authorize() {
         guard self.machine.needsAuthorization else { return }
         let authorization: Authorization =
-            self.isTokenHeld ? .held(until: self.now + .minutes(20)) : .token(self.token)
+            if self.isTokenAwaited {
+                .awaited(until: self.now + .milliseconds(20))
+            } else {
+                self.isTokenHeld ? .held(until: self.now + .minutes(20)) : .token(self.token)
+            }
         self.machine.authorized(authorization, failure: nil, now: self.moment)
     }
 

@@ -60,8 +60,8 @@ import Testing
                 // The next request comes early or in time.
                 let wait = (until - bench.now).nanoseconds / 1_000_000_000
                 bench.seconds += Bool.random(using: &generator) ? wait : Int64.random(in: 0...wait, using: &generator)
-            case .certificate:
-                Issue.record("a certificate from a source of tokens, seed \(seed)")
+            case .awaited, .certificate:
+                Issue.record("an answer that this machine has not, seed \(seed)")
                 return
             }
         }

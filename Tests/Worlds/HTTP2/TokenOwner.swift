@@ -8,6 +8,8 @@ struct TokenOwner {
     private(set) var machine: ProviderTokenMachine
     /// The origin that its tokens claim.
     var origin = ProviderToken.Origin.signed
+    /// Whether the next token is on its way.
+    var isAwaiting = false
 
     init() {
         guard let key = DeveloperIdentifier("KEYKEYKEY1"), let team = DeveloperIdentifier("TEAMTEAM01") else {
@@ -17,6 +19,7 @@ struct TokenOwner {
     }
 
     mutating func authorize(_ now: Moment) -> Authorization {
+        if self.isAwaiting { return .awaited(until: now.monotonic + .milliseconds(20)) }
         guard case .token(var token) = self.ask(now) else { return self.ask(now) }
         token.origin = self.origin
         return .token(token)

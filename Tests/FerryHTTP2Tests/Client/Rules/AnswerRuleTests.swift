@@ -66,6 +66,25 @@ struct HTTP2AnswerRuleTests {
         #expect(scenario.errors == [.credentialsRejected, .credentialsRejected])
     }
 
+    @Test func `while the successor of a refused token is on its way, requests wait and nothing is an error`() {
+        let scenario = Scenario(usesTokens: true)
+        scenario.submit(1...1)
+        scenario.connect()
+        scenario.answer(1)
+        scenario.pass(.minutes(30))
+        scenario.submit(2...2)
+        scenario.tokens.isAwaiting = true
+        scenario.answer(2, status: 403, "ExpiredProviderToken")
+        scenario.pass(.seconds(2))
+        #expect(scenario.arrived == [1, 2])
+        scenario.tokens.isAwaiting = false
+        scenario.pass(.milliseconds(20))
+        scenario.answer(2)
+        #expect(scenario.arrived == [1, 2, 2])
+        #expect(scenario.outcome(2) == .accepted(.confirmed))
+        #expect(scenario.errors.isEmpty)
+    }
+
     @Test func `an expired token made elsewhere is an error of credentials only before the first acceptance`() {
         for isFirst in [true, false] {
             let scenario = Scenario(usesTokens: true)
