@@ -55,7 +55,13 @@ public final class ProviderTokenSource: Sendable {
             case .sign(let input):
                 guard let file else { return self.sign(input, key, &machine, now) }
                 func adopted() -> Authorization? {
-                    file.token(signedWith: key).flatMap { machine.adopt($0, now: now, epochSeconds: epochSeconds) }
+                    // One computer has one clock, so the token's own time tells its age.
+                    guard let token = file.token(signedWith: key), let issuedAt = token.issuedAt,
+                        issuedAt <= epochSeconds
+                    else { return nil }
+                    let age = TimeAmount.seconds(Int64(epochSeconds - issuedAt))
+                    guard age < ProviderTokenMachine.renewalAge else { return nil }
+                    return machine.adopt(token, age: age, now: now)
                 }
                 if let authorization = adopted() { return self.succeeded(authorization) }
                 return file.whileAlone {
