@@ -19,8 +19,17 @@ internal import Synchronization
 /// Source: "Establishing a token-based connection to APNs" (Apple).
 public final class ProviderTokenSource: Sendable {
     private enum Maker {
-        case key(ES256Key, ProviderTokenMachine, SharedTokenFile?)
+        case key(ES256Key, ProviderTokenMachine, Sharing)
         case elsewhere(TokenSupply, GivenTokenMachine)
+    }
+
+    /// The processes that use the same tokens.
+    private enum Sharing {
+        case thisProcess
+        /// Those of this computer that have the file.
+        case computer(SharedTokenFile)
+        /// Those of all computers that have the place.
+        case fleet(TokenExchange)
     }
 
     private struct State {
@@ -33,9 +42,9 @@ public final class ProviderTokenSource: Sendable {
         /// Signs or fetches under the lock, so that concurrent callers wait and get the same token.
         mutating func authorization(_ now: NIODeadline, _ epochSeconds: UInt32) -> Authorization {
             switch self.maker {
-            case .key(let key, var machine, let file):
-                defer { self.maker = .key(key, machine, file) }
-                return self.sign(key, &machine, file, now, epochSeconds)
+            case .key(let key, var machine, var sharing):
+                defer { self.maker = .key(key, machine, sharing) }
+                return self.sign(key, &machine, &sharing, now, epochSeconds)
             case .elsewhere(var supply, var machine):
                 defer { self.maker = .elsewhere(supply, machine) }
                 return self.fetch(&supply, &machine, now, epochSeconds)
@@ -45,7 +54,7 @@ public final class ProviderTokenSource: Sendable {
         private mutating func sign(
             _ key: ES256Key,
             _ machine: inout ProviderTokenMachine,
-            _ file: SharedTokenFile?,
+            _ sharing: inout Sharing,
             _ now: NIODeadline,
             _ epochSeconds: UInt32
         ) -> Authorization {
@@ -53,25 +62,77 @@ public final class ProviderTokenSource: Sendable {
             case .token(let token): return .token(token)
             case .held(let until): return .held(until: until)
             case .sign(let input):
-                guard let file else { return self.sign(input, key, &machine, now) }
-                func adopted() -> Authorization? {
-                    // One computer has one clock, so the token's own time tells its age.
-                    guard let token = file.token(signedWith: key), let issuedAt = token.issuedAt,
-                        issuedAt <= epochSeconds
-                    else { return nil }
-                    let age = TimeAmount.seconds(Int64(epochSeconds - issuedAt))
-                    guard age < ProviderTokenMachine.renewalAge else { return nil }
-                    return machine.adopt(token, age: age, now: now)
-                }
-                if let authorization = adopted() { return self.succeeded(authorization) }
-                return file.whileAlone {
-                    // Another process may have made a token since.
-                    if let authorization = adopted() { return self.succeeded(authorization) }
-                    let authorization = self.sign(input, key, &machine, now)
-                    if self.failure == nil, case .token(let token) = authorization { file.leave(token.bare) }
-                    return authorization
+                switch sharing {
+                case .thisProcess:
+                    return self.sign(input, key, &machine, now)
+                case .computer(let file):
+                    return self.share(input, key, &machine, file, now, epochSeconds)
+                case .fleet(var exchange):
+                    defer { sharing = .fleet(exchange) }
+                    do {
+                        let keyID = self.keyID ?? ""
+                        return self.succeeded(
+                            try exchange.authorize(input, key, keyID: keyID, &machine, now: now)
+                        )
+                    } catch {
+                        return self.failed(error, &machine, now)
+                    }
                 }
             }
+        }
+
+        private mutating func share(
+            _ input: [UInt8],
+            _ key: ES256Key,
+            _ machine: inout ProviderTokenMachine,
+            _ file: SharedTokenFile,
+            _ now: NIODeadline,
+            _ epochSeconds: UInt32
+        ) -> Authorization {
+            func adopted() -> Authorization? {
+                // One computer has one clock, so the token's own time tells its age.
+                guard let token = file.token(signedWith: key), let issuedAt = token.issuedAt, issuedAt <= epochSeconds
+                else { return nil }
+                let age = TimeAmount.seconds(Int64(epochSeconds - issuedAt))
+                guard age < ProviderTokenMachine.renewalAge else { return nil }
+                return machine.adopt(token, age: age, now: now)
+            }
+            if let authorization = adopted() { return self.succeeded(authorization) }
+            return file.whileAlone {
+                // Another process may have made a token since.
+                if let authorization = adopted() { return self.succeeded(authorization) }
+                let authorization = self.sign(input, key, &machine, now)
+                if self.failure == nil, case .token(let token) = authorization { file.leave(token.bare) }
+                return authorization
+            }
+        }
+
+        /// Returns the offer for the shared place, if there is one, with its number.
+        mutating func takeOffer() -> (TokenOffer, to: any SharedTokens, number: Int)? {
+            guard case .key(let key, let machine, .fleet(var exchange)) = self.maker,
+                let offer = exchange.takeOffer()
+            else { return nil }
+            self.maker = .key(key, machine, .fleet(exchange))
+            return (offer, exchange.place, exchange.count)
+        }
+
+        mutating func answered(_ token: SharedToken?, to number: Int) {
+            guard case .key(let key, let machine, .fleet(var exchange)) = self.maker else { return }
+            exchange.answered(token, to: number)
+            self.maker = .key(key, machine, .fleet(exchange))
+        }
+
+        mutating func replace(_ key: ES256Key, _ identifier: DeveloperIdentifier) -> Bool {
+            guard case .key(_, var machine, var sharing) = self.maker else { return false }
+            machine.replaceKey(identifier)
+            if case .fleet(var exchange) = sharing {
+                exchange.forget()
+                sharing = .fleet(exchange)
+            }
+            self.maker = .key(key, machine, sharing)
+            self.keyID = identifier.text
+            self.failure = nil
+            return true
         }
 
         private mutating func sign(
@@ -83,9 +144,17 @@ public final class ProviderTokenSource: Sendable {
             do {
                 return self.succeeded(machine.signed(try key.sign(input), now: now))
             } catch {
-                self.failure = error
-                return machine.signFailed(now: now)
+                return self.failed(error, &machine, now)
             }
+        }
+
+        private mutating func failed(
+            _ error: any Error,
+            _ machine: inout ProviderTokenMachine,
+            _ now: NIODeadline
+        ) -> Authorization {
+            self.failure = error
+            return machine.signFailed(now: now)
         }
 
         private mutating func succeeded(_ authorization: Authorization) -> Authorization {
@@ -120,9 +189,9 @@ public final class ProviderTokenSource: Sendable {
 
         mutating func refused(_ reason: Reason, _ token: ProviderToken, _ now: NIODeadline) {
             switch self.maker {
-            case .key(let key, var machine, let file):
+            case .key(let key, var machine, let sharing):
                 machine.refused(reason, generation: token.generation, now: now)
-                self.maker = .key(key, machine, file)
+                self.maker = .key(key, machine, sharing)
             case .elsewhere(let supply, var machine):
                 machine.refused(reason, generation: token.generation, now: now)
                 self.maker = .elsewhere(supply, machine)
@@ -188,7 +257,32 @@ public final class ProviderTokenSource: Sendable {
     ) throws(ConfigurationError) {
         let sleepTime = SleepTime()
         let file = try SharedTokenFile(path: path)
-        try self.init(key: key, keyID: keyID, teamID: teamID, sharedIn: file, slept: { sleepTime.total })
+        try self.init(key: key, keyID: keyID, teamID: teamID, .computer(file), slept: { sleepTime.total })
+    }
+
+    /// Makes a source that signs tokens and shares them with all processes that have the same place.
+    ///
+    /// Before it uses a token of its own, a process offers it to the place, and uses what stands there then. While the place
+    /// is away it uses its last token until that is an hour old, and then its own. That one is offered again when it
+    /// is 20 minutes old.
+    ///
+    /// - Parameters:
+    ///   - place: the place. It is asked at most once in 10 s, unless a token is refused or the key is replaced.
+    ///   - key: as for ``init(key:keyID:teamID:)``.
+    ///   - keyID: as for ``init(key:keyID:teamID:)``.
+    ///   - teamID: as for ``init(key:keyID:teamID:)``.
+    ///   - slept: returns how long the computer has slept so far; nil for this computer.
+    /// - Throws: ``ConfigurationError`` with `malformedIdentifier`.
+    package convenience init(
+        sharingIn place: any SharedTokens,
+        key: ES256Key,
+        keyID: String,
+        teamID: String,
+        slept: (@Sendable () -> TimeAmount)? = nil
+    ) throws(ConfigurationError) {
+        let sleepTime = SleepTime()
+        let exchange = TokenExchange(place, teamID: teamID)
+        try self.init(key: key, keyID: keyID, teamID: teamID, .fleet(exchange), slept: slept ?? { sleepTime.total })
     }
 
     /// Makes a source that reads tokens from a file, which another program writes. The file may be missing at first.
@@ -225,21 +319,21 @@ public final class ProviderTokenSource: Sendable {
         teamID: String,
         slept: @escaping @Sendable () -> TimeAmount
     ) throws(ConfigurationError) {
-        try self.init(key: key, keyID: keyID, teamID: teamID, sharedIn: nil, slept: slept)
+        try self.init(key: key, keyID: keyID, teamID: teamID, .thisProcess, slept: slept)
     }
 
     private convenience init(
         key: ES256Key,
         keyID: String,
         teamID: String,
-        sharedIn file: SharedTokenFile?,
+        _ sharing: Sharing,
         slept: @escaping @Sendable () -> TimeAmount
     ) throws(ConfigurationError) {
         let machine = try ProviderTokenMachine(
             keyID: Self.identifier(keyID, "key ID", "the key's page"),
             teamID: Self.identifier(teamID, "team ID", "the membership page")
         )
-        self.init(.key(key, machine, file), keyID: keyID, teamID: teamID, slept: slept)
+        self.init(.key(key, machine, sharing), keyID: keyID, teamID: teamID, slept: slept)
     }
 
     private init(
@@ -291,15 +385,7 @@ public final class ProviderTokenSource: Sendable {
     ///   program. There, a token of another key has the same effect.
     public func replace(key: ES256Key, keyID: String) throws(ConfigurationError) {
         let identifier = try Self.identifier(keyID, "key ID", "the key's page")
-        let isReplaced = self.state.withLock { state in
-            guard case .key(_, var machine, let file) = state.maker else { return false }
-            machine.replaceKey(identifier)
-            state.maker = .key(key, machine, file)
-            state.keyID = keyID
-            state.failure = nil
-            return true
-        }
-        guard isReplaced else {
+        guard self.state.withLock({ $0.replace(key, identifier) }) else {
             throw ConfigurationError(
                 .keyNotHere,
                 "The tokens of this source are made elsewhere, and so is their key: have them signed with another one there."
@@ -333,9 +419,10 @@ public final class ProviderTokenSource: Sendable {
 
     private func current(now: NIODeadline, epochSeconds: UInt32) throws -> (ProviderToken, issuedAt: UInt32?) {
         let now = now + self.slept()
-        let (authorization, issuedAt, failure) = self.state.withLock { state in
-            (state.authorization(now, epochSeconds), state.issuedAt, state.failure)
+        let (authorization, issuedAt, failure, offer) = self.state.withLock { state in
+            (state.authorization(now, epochSeconds), state.issuedAt, state.failure, state.takeOffer())
         }
+        if let offer { self.exchange(offer) }
         guard case .token(let token) = authorization else {
             if let failure { throw failure }
             throw Self.held(authorization, now)
@@ -344,6 +431,9 @@ public final class ProviderTokenSource: Sendable {
     }
 
     private static func held(_ authorization: Authorization, _ now: NIODeadline) -> ProviderError {
+        if case .awaited = authorization {
+            return ProviderError(.noProviderToken, "The provider token is on its way: ask again in a moment.")
+        }
         var wait = ""
         if case .held(let until) = authorization {
             let seconds = ((until - now).nanoseconds + 999_999_999) / 1_000_000_000
@@ -355,13 +445,23 @@ public final class ProviderTokenSource: Sendable {
     /// Returns the token for requests, or the time until which no request may be written.
     package func authorization(now: NIODeadline, epochSeconds: UInt32) -> Authorization {
         let slept = self.slept()
-        let (authorization, isNew) = self.state.withLock { state in
+        let (authorization, isNew, offer) = self.state.withLock { state in
             let count = state.count
-            return (state.authorization(now + slept, epochSeconds), state.count != count)
+            return (state.authorization(now + slept, epochSeconds), state.count != count, state.takeOffer())
         }
         if isNew { self.changes.add(1, ordering: .releasing) }
-        guard case .held(let until) = authorization else { return authorization }
-        return .held(until: until - slept)
+        if let offer { self.exchange(offer) }
+        switch authorization {
+        case .held(let until): return .held(until: until - slept)
+        case .awaited(let until): return .awaited(until: until - slept)
+        case .certificate, .token: return authorization
+        }
+    }
+
+    private func exchange(_ offer: (TokenOffer, to: any SharedTokens, number: Int)) {
+        offer.to.exchange(offer.0) { [weak self] token in
+            self?.state.withLock { $0.answered(token, to: offer.number) }
+        }
     }
 
     /// Notes that APNs refused `token`. A reason that is not about the token's age has no effect.

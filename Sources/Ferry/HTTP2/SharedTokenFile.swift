@@ -37,10 +37,7 @@ struct SharedTokenFile: Sendable {
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         var bytes = [UInt8](repeating: 0, count: GivenToken.longest + 1)
         let count = read(file, &bytes, bytes.count)
-        guard count > 0, let token = GivenToken(bytes[..<count]), let dot = token.text.lastIndex(of: UInt8(ascii: ".")),
-            let signature = Base64URL.decode(token.text[(dot + 1)...]),
-            key.isValidSignature(signature, for: Array(token.text[..<dot]))
-        else { return nil }
+        guard count > 0, let token = GivenToken(bytes[..<count]), token.isSigned(by: key) else { return nil }
         return token
     }
 
