@@ -20,6 +20,10 @@ final class TokenSources: Sendable {
     }
 
     private let state = Locked(State())
+    private let place: (any SharedTokens)?
+
+    /// - Parameter place: the place through which several processes share their tokens; nil if each makes its own.
+    init(sharedIn place: (any SharedTokens)? = nil) { self.place = place }
 
     /// Returns the source for a key, and makes it if it is new.
     ///
@@ -32,7 +36,12 @@ final class TokenSources: Sendable {
             return state.sources[name]
         }
         if let known { return known }
-        let source = try ProviderTokenSource(key: key, keyID: keyID, teamID: teamID)
+        let source =
+            if let place {
+                try ProviderTokenSource(sharingIn: place, key: key, keyID: keyID, teamID: teamID)
+            } else {
+                try ProviderTokenSource(key: key, keyID: keyID, teamID: teamID)
+            }
         self.state.withLock { $0.sources[name] = source }
         return source
     }
