@@ -21,8 +21,7 @@ package struct NoProxyList: Equatable, Sendable {
     private enum Entry: Equatable, Sendable {
         /// A name in lower case, without dots around it.
         case domain(String)
-        /// Addresses that share their first bits with this one.
-        case network([UInt8], bits: Int)
+        case network(IPNetwork)
     }
 
     private let hosts: Hosts
@@ -38,25 +37,21 @@ package struct NoProxyList: Equatable, Sendable {
     /// - Parameter host: a name, or an address without brackets.
     package func contains(_ host: String) -> Bool {
         guard case .these(let entries) = self.hosts else { return true }
-        let address = Self.address(host)
+        let address = IPNetwork.address(host)
         let name = Self.name(host[...])
         return entries.contains { entry in
             switch entry {
             case .domain(let domain): address == nil && (name == domain || name.hasSuffix(".\(domain)"))
-            case .network(let network, let bits): address.map { Self.isEqual($0, network, bits: bits) } ?? false
+            case .network(let network): address.map { network.contains($0) } ?? false
             }
         }
     }
 
     /// Returns an entry; nil if it can match no host.
     private static func entry(_ text: Substring) -> Entry? {
-        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-        if let address = self.address(String(parts[0])) {
-            let most = address.count * 8
-            guard parts.count > 1 else { return .network(address, bits: most) }
-            guard let bits = Int(parts[1]), 0...most ~= bits else { return nil }
-            return .network(address, bits: bits)
-        }
+        if let network = IPNetwork(text) { return .network(network) }
+        // A name has no slash, so this is a network with a wrong number of bits.
+        guard !text.contains("/") else { return nil }
         let name = self.name(text)
         return name.isEmpty ? nil : .domain(name)
     }
@@ -67,20 +62,5 @@ package struct NoProxyList: Equatable, Sendable {
         if name.last == "." { name.removeLast() }
         if name.first == "." { name.removeFirst() }
         return name.lowercased()
-    }
-
-    /// Returns the 4 or 16 bytes of an address; nil if the text is a name.
-    private static func address(_ text: String) -> [UInt8]? {
-        var bytes = [UInt8](repeating: 0, count: 16)
-        if inet_pton(AF_INET, text, &bytes) == 1 { return Array(bytes.prefix(4)) }
-        if inet_pton(AF_INET6, text, &bytes) == 1 { return bytes }
-        return nil
-    }
-
-    private static func isEqual(_ left: [UInt8], _ right: [UInt8], bits: Int) -> Bool {
-        guard left.count == right.count else { return false }
-        let (whole, rest) = (bits / 8, bits % 8)
-        guard left.prefix(whole) == right.prefix(whole) else { return false }
-        return rest == 0 || (left[whole] ^ right[whole]) >> UInt8(8 - rest) == 0
     }
 }
