@@ -486,7 +486,7 @@ let package = Package(
         .testTarget(
             name: "FerryServerTests",
             dependencies: [
-                "FerryServiceWorld", "FerryServer", "FerryOpenSSL",
+                "FerryServiceWorld", "FerryServer", "FerryOpenSSL", "FerryPlatform",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -599,7 +599,7 @@ let package = Package(
             dependencies: [
                 "CFerry", "FerryAppStore", "FerryAppStoreTesting", "FerryBinary", "FerryBinaryWorld", "FerryC",
                 "FerryCommand", "FerryCore", "FerryHTTP1", "FerryHTTP2", "FerryHTTP2World", "FerryMachine",
-                "FerryOpenSSL", "FerryTesting",
+                "FerryOpenSSL", "FerryServer", "FerryTesting",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             path: "Tests/Fuzz/Sources",

@@ -5,7 +5,8 @@ package import NIOCore
 package struct AcceptedConnection {
     /// The connection's number, from 1, in the order of acceptance.
     package let number: Int
-    /// The connection's channel. Its remote address is the client's.
+    /// The connection's channel. Its remote address is the client's, or that of the client's proxy; see
+    /// ``ProxiedConnection``.
     package let channel: any Channel
     /// The handler between the channel's socket and TLS.
     package let socket: SocketHandler
@@ -25,23 +26,41 @@ package struct AcceptedConnection {
     static func accept(
         _ channel: any Channel,
         _ configuration: Listener.Configuration,
-        _ context: TLSContext?,
+        _ next: Listener.NextConnections,
         _ open: OpenChannels,
         _ makeHandler: (AcceptedConnection) throws -> (any ChannelHandler)?
     ) throws {
         let number = try open.add(channel, as: .accepted)
+        let proxy = try next.proxies.proxy(at: channel)
         let chunk = configuration.bytesPerSecond.map(ReadingPace.chunk) ?? configuration.receiveBuffer
         if let chunk { try channel.read(atMost: chunk) }
         let socket = SocketHandler(pace: configuration.bytesPerSecond.map(ReadingPace.init))
-        let tls = try context.map { try TLSHandler(server: $0, limits: configuration.limits.tls) }
+        let tls = try next.tls.map { try TLSHandler(server: $0, limits: configuration.limits.tls) }
         let connection = AcceptedConnection(number: number, channel: channel, socket: socket, tls: tls, open: open)
         guard let handler = try makeHandler(connection) else {
             try channel.syncOptions?.setOption(.autoRead, value: false)
             return
         }
         var handlers: [any ChannelHandler] = [socket]
+        if let proxy {
+            let limit = configuration.limits.proxyHeader
+            handlers.append(ProxyHeaderHandler(of: proxy, roundTrip: next.proxies.roundTrip, within: limit))
+        }
         if let tls { handlers += [tls, HandshakeCounter(open)] }
         try channel.pipeline.syncOperations.addHandlers(handlers + [handler])
+    }
+}
+
+extension TrustedProxies {
+    /// Returns the address of the proxy from which a connection comes that was just accepted; nil if it comes from
+    /// elsewhere.
+    ///
+    /// - Throws: `ChannelError.alreadyClosed` if the client has already reset the connection, as some health checks do.
+    ///   The system then no longer knows its address.
+    fileprivate func proxy(at channel: any Channel) throws -> SocketAddress? {
+        guard !self.networks.isEmpty, channel.localAddress?.port != nil else { return nil }
+        guard let address = channel.remoteAddress else { throw ChannelError.alreadyClosed }
+        return self.contains(address) ? address : nil
     }
 }
 

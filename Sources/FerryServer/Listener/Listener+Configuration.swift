@@ -14,6 +14,8 @@ extension Listener {
         package var passed: PassedSocket?
         /// The TLS context of the server side; nil for connections without encryption.
         package var tls: TLSContext?
+        /// The addresses whose connections begin with the header of a proxy.
+        package var proxies = TrustedProxies()
         /// Whether the listener accepts nothing before ``Listener/begin()``. Connections wait in the system's queue.
         package var isPaused = false
         /// The limits of the listener and its connections.

@@ -16,10 +16,17 @@ package final class Listener: Sendable {
     package var eventLoop: any EventLoop { self.channel.eventLoop }
     private let channel: any Channel
     private let open: OpenChannels
-    private let tls: NextContext
+    private let next: SharedNext
 
-    private init(_ channel: any Channel, _ open: OpenChannels, _ tls: NextContext, host: String) {
-        self.tls = tls
+    /// The settings of connections that are not accepted yet.
+    struct NextConnections: Sendable {
+        /// Nil for connections without encryption.
+        var tls: TLSContext?
+        var proxies: TrustedProxies
+    }
+
+    private init(_ channel: any Channel, _ open: OpenChannels, _ next: SharedNext, host: String) {
+        self.next = next
         self.host = host
         self.port = channel.localAddress?.port ?? 0
         self.channel = channel
@@ -42,7 +49,7 @@ package final class Listener: Sendable {
     ) async throws -> Listener {
         let open = OpenChannels()
         let limit = DescriptorLimit.current.connections(configuration.limits.connections)
-        let tls = NextContext(configuration.tls)
+        let next = SharedNext(NextConnections(tls: configuration.tls, proxies: configuration.proxies))
         var bootstrap = ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: Int32(clamping: configuration.limits.queue))
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -68,12 +75,12 @@ package final class Listener: Sendable {
             }
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try AcceptedConnection.accept(channel, configuration, tls.context.withLock { $0 }, open, accept)
+                    try AcceptedConnection.accept(channel, configuration, next.settings.withLock { $0 }, open, accept)
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
         let channel = try await self.bind(bootstrap, configuration)
-        return Listener(channel, open, tls, host: configuration.passed?.host ?? configuration.host)
+        return Listener(channel, open, next, host: configuration.passed?.host ?? configuration.host)
     }
 
     private static func bind(
@@ -124,10 +131,12 @@ package final class Listener: Sendable {
     /// Begins to accept, if ``Configuration/isPaused`` was set.
     package func begin() { self.channel.setOption(.autoRead, value: true).whenFailure { _ in } }
 
-    /// Gives the next connections another TLS context. Open connections keep theirs.
+    /// Gives the next connections another TLS context and other proxies. Open connections keep theirs.
     ///
     /// Only for a listener that was made with TLS.
-    package func use(_ tls: TLSContext) { self.tls.context.withLock { $0 = tls } }
+    package func use(_ tls: TLSContext, _ proxies: TrustedProxies = TrustedProxies()) {
+        self.next.settings.withLock { $0 = NextConnections(tls: tls, proxies: proxies) }
+    }
 
     /// Changes the number of connections that are served at a time. Connections beyond it stay open.
     package func limit(to connections: Int) {
@@ -184,9 +193,9 @@ package final class Listener: Sendable {
     }
 }
 
-/// The TLS context of the next connections; nil for connections without encryption.
-private final class NextContext: Sendable {
-    let context: Locked<TLSContext?>
+/// The settings that a listener shares with its acceptor.
+private final class SharedNext: Sendable {
+    let settings: Locked<Listener.NextConnections>
 
-    init(_ context: TLSContext?) { self.context = Locked(context) }
+    init(_ settings: Listener.NextConnections) { self.settings = Locked(settings) }
 }

@@ -10,7 +10,10 @@ package struct ServerLimits: Hashable, Sendable {
     /// The length of the system's queue of connections that are not yet accepted. Linux lowers it to
     /// `net.core.somaxconn`.
     package var queue = 256
-    /// The time from accepting a connection to the end of its TLS handshake.
+    /// The time from accepting a proxy's connection to the end of its header. A proxy sends the header at once; a lost
+    /// packet costs a second or two.
+    package var proxyHeader: Duration = .seconds(5)
+    /// The time from accepting a connection to the end of its TLS handshake. Behind a proxy, it begins after the header.
     package var handshake: Duration = .seconds(10)
     /// The time from closing a connection to the peer's close_notify.
     package var closing: Duration = .seconds(5)

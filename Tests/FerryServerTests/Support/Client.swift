@@ -9,12 +9,24 @@ struct Client: Sendable {
     private let channel: any Channel
     private let greeting: EventLoopFuture<ByteBuffer>
 
-    static func connect(to listener: Listener, tls context: TLSContext? = nil) async throws -> Client {
+    /// - Parameters:
+    ///   - address: the own address.
+    ///   - header: bytes before TLS.
+    static func connect(
+        to listener: Listener,
+        tls context: TLSContext? = nil,
+        from address: String? = nil,
+        header: [UInt8] = []
+    ) async throws -> Client {
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         let greeting = eventLoop.makePromise(of: ByteBuffer.self)
-        let connected = ClientBootstrap(group: eventLoop)
+        var bootstrap = ClientBootstrap(group: eventLoop)
+        if let address { bootstrap = try bootstrap.bind(to: SocketAddress(ipAddress: address, port: 0)) }
+        let connected =
+            bootstrap
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    if !header.isEmpty { try channel.pipeline.syncOperations.addHandler(Header(header)) }
                     if let context {
                         let tls = try TLSHandler(client: context, serverName: listener.host)
                         try channel.pipeline.syncOperations.addHandler(tls)
@@ -44,6 +56,20 @@ struct Client: Sendable {
     /// Waits until the connection has ended.
     func ended() async throws {
         try await self.channel.closeFuture.get()
+    }
+
+    /// Sends bytes before all others.
+    private final class Header: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+
+        private let bytes: [UInt8]
+
+        init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+        func channelActive(context: ChannelHandlerContext) {
+            context.writeAndFlush(NIOAny(ByteBuffer(bytes: self.bytes)), promise: nil)
+            context.fireChannelActive()
+        }
     }
 
     private final class FirstBytes: ChannelInboundHandler {

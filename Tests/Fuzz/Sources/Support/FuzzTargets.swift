@@ -13,6 +13,7 @@ let fuzzTargets: [String: @Sendable (inout FuzzInput) -> Void] = [
     "HTTP2Schedules": fuzzHTTP2Schedules,
     "JSONTexts": fuzzJSONTexts,
     "Notifications": fuzzNotifications,
+    "ProxyHeaders": fuzzProxyHeaders,
     "PushLines": fuzzPushLines,
     "ReplayedBytes": fuzzReplayedBytes,
     "Schedules": fuzzSchedules,

@@ -1,0 +1,50 @@
+package import FerryPlatform
+package import NIOCore
+
+/// The proxies of a listener. A connection from one of their addresses must begin with a ``ProxyHeader``. On other
+/// connections no header is read, so that nobody else can claim the address of a client.
+package struct TrustedProxies: Hashable, Sendable {
+    package var networks: [IPNetwork]
+    /// The shortest round trip that is assumed between a proxy's client and this process. The system measures only the
+    /// way to the proxy.
+    package var roundTrip: TimeAmount
+
+    package init(_ networks: [IPNetwork] = [], roundTrip: TimeAmount = .zero) {
+        self.networks = networks
+        self.roundTrip = roundTrip
+    }
+
+    package func contains(_ address: SocketAddress) -> Bool {
+        let bytes = address.shortIPBytes
+        return self.networks.contains { $0.contains(bytes) }
+    }
+}
+
+/// The client of a connection that comes through a proxy. The handlers get it as an inbound event before
+/// `channelActive`, if the header names a client or not.
+package struct ProxiedConnection: Hashable, Sendable {
+    /// The client's address; nil if the header does not name it.
+    package let client: SocketAddress?
+    /// See ``TrustedProxies/roundTrip``.
+    package let roundTrip: TimeAmount
+}
+
+extension SocketAddress {
+    /// The bytes of the IP address in network order; empty for any other address.
+    package var ipBytes: [UInt8] {
+        // The address follows family and port: four bytes in `sockaddr_in`. In `sockaddr_in6`, sixteen bytes follow the
+        // flow information.
+        switch self {
+        case .v4(let address): withUnsafeBytes(of: address.address) { Array($0[4..<8]) }
+        case .v6(let address): withUnsafeBytes(of: address.address) { Array($0[8..<24]) }
+        case .unixDomainSocket: []
+        }
+    }
+
+    /// ``ipBytes``, with four bytes for each IPv4 address. A socket of both IP versions shows such an address as the end
+    /// of an IPv6 address (RFC 4291, 2.5.5.2).
+    var shortIPBytes: [UInt8] {
+        let (bytes, mapped) = (self.ipBytes, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff] as [UInt8])
+        return bytes.count == 16 && bytes.starts(with: mapped) ? Array(bytes[mapped.count...]) : bytes
+    }
+}
