@@ -506,8 +506,8 @@ let package = Package(
             name: "FerryGatewayTests",
             dependencies: [
                 "FerryAdmin", "FerryHTTP1", "FerryServiceWorld",
-                "FerryGateway", "Ferry", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerrySQLite",
-                "FerryServer", "FerryTesting",
+                "FerryGateway", "Ferry", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryPlatform",
+                "FerrySQLite", "FerryServer", "FerryTesting",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -581,7 +581,7 @@ let package = Package(
             name: "FerryCommandTests",
             dependencies: [
                 "FerryAdmin", "FerryCLI", "FerryCommand", "Ferry", "FerryAppStore", "FerryAppStoreTesting",
-                "FerryBench",
+                "FerryBench", "FerryServer",
                 "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor", "FerryGateway", "FerryHTTP2", "FerryOpenSSL",
                 "FerryServiceWorld", "FerryOptions", "FerryProxyTestSupport", "FerryTerminal", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -20,8 +20,14 @@ struct GatewayFile {
         var serverNames: [String]?
         /// The name of the upstream of all clients that come through this entry; nil for each client's own.
         var upstream: String?
+        /// The addresses and networks of the proxies through which clients come.
+        var proxies: [String]?
+        /// The shortest round trip that is assumed to a client behind a proxy.
+        var proxyRoundTrip: Duration?
 
         private static let port: OptionKind = .count(0...65_535)
+        /// Seconds. The rules for error responses were tried up to this round trip.
+        private static let roundTrip: OptionKind = .number(0...20)
 
         init(_ object: OptionObject) throws(OptionFault) {
             var object = object
@@ -34,6 +40,8 @@ struct GatewayFile {
             self.legacyTLS = try object.take("legacyTLS", .flag)?.isOn
             self.serverNames = try object.take("serverNames", .texts)?.texts
             self.upstream = try object.take("upstream", .text)?.text
+            self.proxies = try object.take("proxies", .texts)?.texts
+            self.proxyRoundTrip = try object.take("proxyRoundTrip", Self.roundTrip)?.time
             try object.endWithoutArchive()
         }
     }

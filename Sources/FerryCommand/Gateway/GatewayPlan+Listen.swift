@@ -7,6 +7,7 @@ internal import FerryOptions
 internal import FerryPlatform
 internal import FerryServer
 internal import FerryTerminal
+internal import NIOCore
 
 /// The entries of 'listen', and the clients that come through them.
 extension GatewayPlan {
@@ -68,7 +69,27 @@ extension GatewayPlan {
         door.feedbackPort = listen.feedbackPort
         door.serverNames = listen.serverNames ?? []
         door.tlsProfile = listen.legacyTLS == true ? .legacy : .modern
+        door.proxies = try self.proxies(listen)
         return door
+    }
+
+    /// The round trip that is assumed to a client behind a proxy, unless the configuration gives one.
+    private static let proxyRoundTrip: Duration = .milliseconds(100)
+
+    private static func proxies(_ listen: GatewayFile.Listen) throws(CommandFailure) -> TrustedProxies {
+        let names = listen.proxies ?? []
+        guard listen.proxyRoundTrip == nil || !names.isEmpty else {
+            throw self.fault("'proxyRoundTrip' needs 'proxies', the addresses of the proxies")
+        }
+        let networks = try names.map { (name) throws(CommandFailure) in
+            guard let network = IPNetwork(name) else {
+                throw self.fault(
+                    "'proxies' has '\(name.printable)', which is neither an address nor a network such as 10.0.0.0/8"
+                )
+            }
+            return network
+        }
+        return TrustedProxies(networks, roundTrip: TimeAmount(listen.proxyRoundTrip ?? self.proxyRoundTrip))
     }
 
     /// Checks that the entries at one address can share it.
@@ -83,6 +104,12 @@ extension GatewayPlan {
                 throw self.fault(
                     "a client that may be 'anyone' needs '\(file.listenMember(index, "host"))' 127.0.0.1, or the world "
                         + "could send"
+                )
+            }
+            if door.clients.takesAnyone, !door.proxies.networks.isEmpty {
+                throw self.fault(
+                    "a client that may be 'anyone' cannot come through '\(file.listenMember(index, "proxies"))': all that "
+                        + "reach the proxy could send"
                 )
             }
         }
@@ -124,6 +151,12 @@ extension GatewayPlan {
                 guard doors[other].tlsProfile == door.tlsProfile else {
                     throw self.fault(
                         "\(file.listenMember(index, "legacyTLS")): entries at the same address need the same 'legacyTLS'"
+                    )
+                }
+                guard doors[other].proxies == door.proxies else {
+                    throw self.fault(
+                        "\(file.listenMember(index, "proxies")): entries at the same address need the same 'proxies' and "
+                            + "'proxyRoundTrip'"
                     )
                 }
             }

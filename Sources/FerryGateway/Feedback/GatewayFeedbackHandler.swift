@@ -11,7 +11,8 @@ internal import NIOTLS
 ///
 /// The rows are removed only under three conditions: the client has ended its side, with close_notify or by closing its
 /// socket; the client's system has acknowledged every byte; and no reset has come. A program that closes a socket
-/// without reading all of it sends a reset.
+/// without reading all of it sends a reset. Behind a proxy, only close_notify counts: the system that acknowledges is the
+/// proxy's, and a proxy ends the connection for any reason.
 final class GatewayFeedbackHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -32,8 +33,9 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     private var ending = FeedbackEnding(rows: 0)
     private var timer: Scheduled<Void>?
     private var deadline: Scheduled<Void>?
-    /// The address of the reader. It is kept, because the socket no longer knows it after a reset.
-    private var peer: String?
+    private var source = ConnectionSource()
+    /// Whether the reader has ended the bytes without close_notify.
+    private var isCutShort = false
 
     init(driver: GatewayDriver, doors: OpenDoors, strangers: Strangers, tls: TLSHandler) {
         self.driver = driver
@@ -42,15 +44,17 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         self.tls = tls
     }
 
+    func handlerAdded(context: ChannelHandlerContext) { self.source.note(context) }
+
     func channelActive(context: ChannelHandlerContext) {
-        self.peer = context.remoteAddress?.ipAddress
+        self.source.note(context)
         self.place.begin(.handshaking) { self.makeRoom(context) }
         context.fireChannelActive()
     }
 
     /// Closes the connection, so that another can take its place. The rows of this client stay listed.
     private func makeRoom(_ context: ChannelHandlerContext) {
-        self.driver.refused(self.address(context), .place, GatewayDriver.tookPlace)
+        self.driver.refused(self.source.name, .place, GatewayDriver.tookPlace)
         // The TLS error that follows the close is not reported. It would look like a check of the port.
         self.state = .known
         SocketHandler.close(context.channel)
@@ -60,6 +64,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         switch event {
         case TLSUserEvent.handshakeCompleted: self.begin(context)
         case ChannelEvent.inputClosed: self.end(context)
+        case let connection as ProxiedConnection: self.source.note(connection)
         default: context.fireUserInboundEventTriggered(event)
         }
     }
@@ -70,11 +75,11 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
             .identity(of: self.tls.peerCertificate, self.tls.isPeerChainVerified)
         guard let identity else {
             // The handshake accepts known clients only, so a reload has come since.
-            self.driver.refused(self.address(context), .removed)
+            self.driver.refused(self.source.name, .removed)
             return context.close(promise: nil)
         }
         self.place.begin(.silent) { self.makeRoom(context) }
-        self.driver.claimFeedback(of: identity, for: self.address(context)) { claim in
+        self.driver.claimFeedback(of: identity, for: self.source.name) { claim in
             guard let claim else { return context.close(promise: nil) }
             // If the reader has gone meanwhile, the rows are listed again.
             guard context.channel.isActive else { return self.driver.giveFeedbackBack(claim) }
@@ -126,7 +131,8 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     private func look(_ context: ChannelHandlerContext) {
         guard let socket = context.channel as? any SocketOptionProvider else { return self.sendEnd(context) }
         TCPInfo.get(socket).assumeIsolated().whenSuccess { info in
-            let action = self.ending.looked(info.hasPeerEverything, roundTrip: info.roundTrip, now: .now())
+            let roundTrip = self.source.roundTrip(info.roundTrip)
+            let action = self.ending.looked(info.hasPeerEverything, roundTrip: roundTrip, now: .now())
             self.carryOut(action, context)
         }
     }
@@ -141,7 +147,9 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
 
     private func end(_ context: ChannelHandlerContext) {
-        if let socket = context.channel as? any SocketOptionProvider, self.isWritten {
+        // A proxy acknowledges what the reader may never get. Only close_notify comes from the reader itself.
+        let mayBeRead = self.isWritten && !(self.source.isProxied && self.isCutShort)
+        if mayBeRead, let socket = context.channel as? any SocketOptionProvider {
             TCPInfo.get(socket).assumeIsolated().whenSuccess { info in
                 if let claim = self.claim, info.hasPeerEverything { self.driver.readFeedback(claim) }
             }
@@ -161,11 +169,9 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     /// Reports the refused client. TLS and the channel close by themselves after an error.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let certificate = self.doors.clients(for: self.tls.requestedServerName)?.takeRefused()
+        if let fault = error as? ProxyHeaderFault { self.driver.refused(self.source.name, fault) }
+        if (error as? TLSError)?.code == .uncleanShutdown { self.isCutShort = true }
         guard case .handshaking = self.state, let error = error as? TLSError else { return }
-        self.driver.failed(self.address(context), self.tls, error, certificate)
-    }
-
-    private func address(_ context: ChannelHandlerContext) -> String {
-        context.remoteAddress?.ipAddress ?? self.peer ?? "a client"
+        self.driver.failed(self.source.name, self.tls, error, certificate)
     }
 }

@@ -22,6 +22,8 @@ extension Gateway {
         package var identity: TLSIdentity
         /// The oldest TLS that a client may use. Doors at the same address have the same.
         package var tlsProfile = TLSProfile.modern
+        /// The proxies through which clients come. Doors at the same address have the same.
+        package var proxies = TrustedProxies()
         /// The clients, and the signs by which each is recognized.
         package var clients: GatewayClients
 
@@ -91,6 +93,10 @@ extension Gateway {
         package var tlsProfile: TLSProfile {
             get { self.doors[0].tlsProfile }
             set { self.doors[0].tlsProfile = newValue }
+        }
+        package var proxies: TrustedProxies {
+            get { self.doors[0].proxies }
+            set { self.doors[0].proxies = newValue }
         }
         package var clients: GatewayClients {
             get { self.doors[0].clients }

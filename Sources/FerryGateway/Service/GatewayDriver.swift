@@ -1,6 +1,7 @@
 internal import FerryCore
 internal import FerryMachine
 internal import FerryOpenSSL
+internal import FerryServer
 internal import NIOCore
 
 /// The owner of a ``GatewayMachine`` on an event loop. It carries out the machine's actions, and passes its batches to
@@ -282,6 +283,9 @@ final class GatewayDriver: @unchecked Sendable {
     func refused(_ address: String, _ reason: ClosedReason, _ client: String? = nil) {
         self.refused(address, reason.cause, reason.sentence(client))
     }
+
+    /// Counts and reports a proxy that was refused because of its header.
+    func refused(_ address: String, _ fault: ProxyHeaderFault) { self.refused(address, .proxy, fault.description) }
 
     /// Reports a connection whose handshake failed.
     ///

@@ -44,8 +44,7 @@ final class GatewayHandler: ChannelDuplexHandler {
     /// Whether the driver waits for the end of the handshake.
     private var isAwaited = false
 
-    /// The address of the client. It is kept, because the socket no longer knows it after a reset.
-    private var peer: String?
+    private var source = ConnectionSource()
 
     init(driver: GatewayDriver, doors: OpenDoors, strangers: Strangers, tls: TLSHandler) {
         self.driver = driver
@@ -54,13 +53,16 @@ final class GatewayHandler: ChannelDuplexHandler {
         self.tls = tls
     }
 
-    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.source.note(context)
+    }
 
     /// Closes before the handshake if no client is accepted. Later, the client might have written a notification, and
     /// believe that it was sent.
     func channelActive(context: ChannelHandlerContext) {
-        self.peer = context.remoteAddress?.ipAddress
-        let address = self.address(context)
+        self.source.note(context)
+        let address = self.source.name
         let isOpen =
             self.doors.onlyIdentity.map { self.driver.isOpen(identity: $0, for: address) }
             ?? self.driver.isOpen(for: address)
@@ -74,14 +76,10 @@ final class GatewayHandler: ChannelDuplexHandler {
     /// Closes the connection, so that another can take its place.
     private func makeRoom() {
         guard let context = self.context else { return }
-        self.driver.refused(self.address(context), .place, GatewayDriver.tookPlace)
+        self.driver.refused(self.source.name, .place, GatewayDriver.tookPlace)
         // The TLS error that follows the close is not reported.
         if case .handshaking = self.state { self.state = .closed }
         SocketHandler.close(context.channel)
-    }
-
-    private func address(_ context: ChannelHandlerContext) -> String {
-        context.remoteAddress?.ipAddress ?? self.peer ?? "a client"
     }
 
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
@@ -95,6 +93,8 @@ final class GatewayHandler: ChannelDuplexHandler {
             self.endHandshake()
         case ChannelEvent.inputClosed:
             self.end()
+        case let connection as ProxiedConnection:
+            self.source.note(connection)
         default:
             context.fireUserInboundEventTriggered(event)
         }
@@ -107,28 +107,26 @@ final class GatewayHandler: ChannelDuplexHandler {
     }
 
     private func begin(_ context: ChannelHandlerContext) {
-        if self.tls.isPeerDoctor { self.driver.checked(self.address(context), .doctor) }
+        if self.tls.isPeerDoctor { self.driver.checked(self.source.name, .doctor) }
         let name = self.tls.requestedServerName
         let shown = self.doors.clients(for: name)?.shown(self.tls.peerCertificate, self.tls.isPeerChainVerified)
         self.known = shown.map { ($0, name) }
-        guard let identity = self.allowedIdentity, self.isServed(identity, by: name, context) else {
+        guard let identity = self.allowedIdentity, self.isServed(identity, by: name) else {
             // The handshake accepts known clients only, so a reload has come since.
-            if self.allowedIdentity == nil { self.driver.refused(self.address(context), .removed) }
+            if self.allowedIdentity == nil { self.driver.refused(self.source.name, .removed) }
             context.close(promise: nil)
             return
         }
         self.place.begin(.silent) { self.makeRoom() }
         self.state = .opening(Early())
         self.setReading(false)
-        // The addresses are read now, because the channel may be closed when the answer comes.
-        let (address, source) = (self.address(context), context.remoteAddress?.bytes ?? [])
-        self.driver.open(identity: identity, for: address) { isOurs in
+        self.driver.open(identity: identity, for: self.source.name) { isOurs in
             guard isOurs else {
                 self.state = .closed
                 self.isReading = true
                 return context.close(promise: nil)
             }
-            self.opened(context, identity, source)
+            self.opened(context, identity)
         }
     }
 
@@ -136,9 +134,9 @@ final class GatewayHandler: ChannelDuplexHandler {
     ///
     /// If the handshake has judged the client, a later alarm does not refuse it: the client may have written
     /// notifications, and would take them for sent. If the door takes anyone, no handshake has judged.
-    private func isServed(_ identity: Int, by serverName: String?, _ context: ChannelHandlerContext) -> Bool {
+    private func isServed(_ identity: Int, by serverName: String?) -> Bool {
         guard self.doors.clients(for: serverName)?.takesAnyone ?? true else { return !self.driver.isFinished }
-        return self.driver.isOpen(identity: identity, for: self.address(context))
+        return self.driver.isOpen(identity: identity, for: self.source.name)
     }
 
     /// The number of the client by the present configuration; nil if the client is not allowed.
@@ -148,13 +146,13 @@ final class GatewayHandler: ChannelDuplexHandler {
     }
 
     /// Continues after the store's answer. The early bytes are processed even if the client has gone.
-    private func opened(_ context: ChannelHandlerContext, _ identity: Int, _ source: [UInt8]) {
+    private func opened(_ context: ChannelHandlerContext, _ identity: Int) {
         guard case .opening(let early) = self.state else { return }
         let id = self.driver.connected(
             self,
             identity: identity,
-            address: source,
-            handshake: self.tls.handshakeRoundTrip ?? .zero
+            address: self.source.bytes,
+            handshake: self.source.roundTrip(self.tls.handshakeRoundTrip ?? .zero)
         )
         self.state = .open(id)
         self.isReading = true
@@ -206,13 +204,14 @@ final class GatewayHandler: ChannelDuplexHandler {
         // The sentence is taken for every error. Otherwise a later error would get this sentence.
         let certificate = self.doors.clients(for: self.tls.requestedServerName)?.takeRefused()
         let postponed = self.driver.takePostponed()
+        if let fault = error as? ProxyHeaderFault { self.driver.refused(self.source.name, fault) }
         guard case .handshaking = self.state, let error = error as? TLSError else { return }
-        if let postponed, !self.driver.isOpen(identity: postponed, for: self.address(context)) {
-            if self.tls.isPeerDoctor { self.driver.checked(self.address(context), .doctor) }
+        if let postponed, !self.driver.isOpen(identity: postponed, for: self.source.name) {
+            if self.tls.isPeerDoctor { self.driver.checked(self.source.name, .doctor) }
             // The shutdown need not wait until the client closes.
             return self.endHandshake()
         }
-        self.driver.failed(self.address(context), self.tls, error, certificate)
+        self.driver.failed(self.source.name, self.tls, error, certificate)
     }
 
     private func end() {
@@ -261,18 +260,5 @@ final class GatewayHandler: ChannelDuplexHandler {
         guard isReading, self.wantsRead else { return }
         self.wantsRead = false
         self.context?.read()
-    }
-}
-
-extension SocketAddress {
-    /// The bytes of the IP address in network order; empty for any other address.
-    fileprivate var bytes: [UInt8] {
-        // The address follows family and port: four bytes in `sockaddr_in`. In `sockaddr_in6`, sixteen bytes follow the
-        // flow information.
-        switch self {
-        case .v4(let address): withUnsafeBytes(of: address.address) { Array($0[4..<8]) }
-        case .v6(let address): withUnsafeBytes(of: address.address) { Array($0[8..<24]) }
-        case .unixDomainSocket: []
-        }
     }
 }

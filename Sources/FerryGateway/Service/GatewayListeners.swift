@@ -24,12 +24,14 @@ final class GatewayListeners: Sendable {
         /// The fingerprints of the authorities that the door trusts.
         private let authorities: Set<[UInt8]>
         private let profile: TLSProfile
+        private let proxies: TrustedProxies
         private let serverNames: Set<String>
 
         init(_ door: Gateway.Door) {
             self.certificates = door.identity.certificates.map(\.fingerprint)
             self.authorities = door.clients.authorities
             self.profile = door.tlsProfile
+            self.proxies = door.proxies
             self.serverNames = Set(door.serverNames.map { $0.lowercased() })
         }
     }
@@ -133,7 +135,7 @@ final class GatewayListeners: Sendable {
     /// Carries out a switch. Call it on the event loop.
     func commit(_ next: Switch) {
         for (opened, tls, doors) in next.kept {
-            opened.listener.use(tls)
+            opened.listener.use(tls, doors[0].proxies)
             opened.doors.open(doors)
             opened.listener.limit(to: next.limits[opened.address.service] ?? 1)
         }
@@ -210,6 +212,7 @@ final class GatewayListeners: Sendable {
         var listening = Listener.Configuration()
         listening.isPaused = true
         listening.tls = tls
+        listening.proxies = door.proxies
         listening.limits.connections = limit
         listening.onWait = { strangers.placeIsWanted($0) }
         listening.host = door.host

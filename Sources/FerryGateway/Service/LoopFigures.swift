@@ -17,6 +17,8 @@ package enum RefusalCause: String, CaseIterable, Sendable {
     case certificate
     /// The TLS handshake failed. For example, there was no common version or cipher, or the peer ended it.
     case handshake
+    /// A proxy's connection did not begin with the header that names the client.
+    case proxy
     /// Notifications of the client wait at a shut gate. An alarm has reported it.
     case waiting
     /// The client has used its share of the room for notifications without an answer.

@@ -1,4 +1,7 @@
+import FerryServer
+import FerryTerminal
 import Foundation
+import NIOCore
 import Testing
 
 @testable import FerryCommand
@@ -99,12 +102,54 @@ import Testing
         [#""port": 1, "serverNames": ["x.example.com"]"#],
         [#""port": 1"#, #""port": 1, "serverNames": ["x"]"#, #""port": 1, "serverNames": ["X"]"#],
         [#""port": 1"#, #""port": 1, "serverNames": ["x"], "legacyTLS": true"#],
+        [#""port": 1, "proxies": ["10.0.0.1"]"#, #""port": 1, "serverNames": ["x"]"#],
         [#""port": 1, "upstream": "c""#],
     ])
     func `entries that cannot share an address are refused`(listen: [String]) async throws {
         try await GatewayHarness.run { harness in
             let client = Self.client("a", #""x""#, #", "upstream": "a""#)
             #expect(throws: (any Error).self) { try Self.listening(harness, listen, client) }
+        }
+    }
+
+    @Test func `clients behind proxies are 100 ms away unless the file says more`() async throws {
+        try await GatewayHarness.run { harness in
+            let client = Self.client("a", #""x""#, #", "upstream": "a""#)
+            let listen = [
+                #""port": 1, "proxies": ["10.0.0.1", "2001:db8::/32"]"#,
+                #""port": 2, "proxies": ["10.0.0.0/8"], "proxyRoundTrip": 0.25"#, #""port": 3"#,
+            ]
+            let proxies = try Self.listening(harness, listen, client).gateway.doors.map(\.proxies)
+            #expect(proxies.map(\.networks.count) == [2, 1, 0])
+            #expect(proxies.prefix(2).map(\.roundTrip) == [.milliseconds(100), .milliseconds(250)])
+            #expect(try proxies[0].contains(SocketAddress(ipAddress: "2001:db8::1", port: 1)))
+        }
+    }
+
+    @Test(arguments: [
+        (#""proxies": ["lb.example.com"]"#, "'proxies' has 'lb.example.com', which is neither an address nor a"),
+        (#""proxies": ["10.0.0.0/33"]"#, "'proxies' has '10.0.0.0/33', which is neither an address nor a"),
+        (#""proxyRoundTrip": 0.1"#, "'proxyRoundTrip' needs 'proxies'"),
+        (#""proxies": ["10.0.0.1"], "proxyRoundTrip": 21"#, "a number, 0 to 20"),
+    ])
+    func `a wrong proxy is refused with its name`(members: String, words: String) async throws {
+        try await GatewayHarness.run { harness in
+            let client = Self.client("a", #""x""#, #", "upstream": "a""#)
+            #expect {
+                try Self.listening(harness, [members], client)
+            } throws: { error in
+                "\((error as? CommandFailure)?.message ?? "\(error)")".contains(words)
+            }
+        }
+    }
+
+    @Test func `anyone cannot come through a proxy`() async throws {
+        try await GatewayHarness.run { harness in
+            let client = #"{"name": "a", "anyone": true, "topics": ["x"], "upstream": "a"}"#
+            #expect(throws: Never.self) { try Self.listening(harness, [#""port": 1"#], client) }
+            #expect(throws: CommandFailure.self) {
+                try Self.listening(harness, [#""port": 1, "proxies": ["127.0.0.1"]"#], client)
+            }
         }
     }
 

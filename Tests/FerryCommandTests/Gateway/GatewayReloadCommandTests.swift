@@ -3,6 +3,8 @@ import FerryOpenSSL
 import FerryProxyTestSupport
 import FerryTesting
 import Foundation
+import NIOCore
+import NIOPosix
 import Testing
 
 /// Reloads of a gateway that runs, by command and by signal.
@@ -163,6 +165,29 @@ import Testing
             _ = try harness.directory.write("clients.pem", ThrowAwayCA().certificatePEM)
             let trusted = try await self.reload(harness)
             #expect(trusted.result.contains("read again: listeners changed: \(listener)."), "\(trusted)")
+            gateway.terminate()
+            #expect(try await gateway.output().status == 0)
+        }
+    }
+
+    @Test func `other proxies change the listener, and hold for new connections`() async throws {
+        try await self.with { harness, apns in
+            func changes(_ proxies: String) -> [String: String?] {
+                let listen = #"{"port": 0, "cert": "server.pem", "key": "server-key.pem", "proxies": [\#(proxies)]}"#
+                return Self.admin.merging(["listen": listen]) { $1 }
+            }
+            let (gateway, port) = try await harness.start(port: apns.port, changes(""))
+            #expect(try await harness.push(1...3, to: port).status == 0)
+            _ = try harness.configuration(port: apns.port, changes(#""127.0.0.0/8""#))
+            let reloaded = try await self.reload(harness)
+            #expect(reloaded.result.contains("read again: listeners changed: 127.0.0.1:\(port)."), "\(reloaded)")
+            let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .connect(host: "127.0.0.1", port: port).get()
+            // The beginning of a TLS handshake.
+            channel.writeAndFlush(ByteBuffer(bytes: [22]), promise: nil)
+            try await channel.closeFuture.get()
+            let sentence = "127.0.0.1 was refused: This address is one of 'listen.proxies', and sent TLS without a"
+            #expect(try await eventually { try gateway.messages.contains(sentence) })
             gateway.terminate()
             #expect(try await gateway.output().status == 0)
         }

@@ -1,5 +1,7 @@
 import Ferry
 import FerryOpenSSL
+import FerryPlatform
+import FerryServer
 import FerryTesting
 import NIOCore
 import NIOPosix
@@ -17,6 +19,8 @@ import Testing
         case closesUnread
         /// At the end, as Go's reader: a row that comes together with the end is not seen.
         case dropsLast
+        /// With close_notify, after everything was read.
+        case answersEnd
     }
 
     /// Counts the rows that it reads, of ten bytes each, and ends the connection in its own way.
@@ -46,7 +50,7 @@ import Testing
         func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
             guard case ChannelEvent.inputClosed = event else { return }
             if case .dropsLast = self.ending, self.fresh > 0 { self.bytes -= 10 }
-            self.closeSocket(context)
+            if case .answersEnd = self.ending { context.close(promise: nil) } else { self.closeSocket(context) }
         }
 
         func channelReadComplete(context: ChannelHandlerContext) {
@@ -64,7 +68,8 @@ import Testing
         func errorCaught(context: ChannelHandlerContext, error: any Error) {}
     }
 
-    private func read(_ harness: GatewayHarness, _ ending: Ending) async throws -> Int {
+    /// - Parameter header: the header of a proxy before the reader.
+    private func read(_ harness: GatewayHarness, _ ending: Ending, header: String = "") async throws -> Int {
         let tls = try TLSContext(
             client: .init(trustRoots: harness.credentials.trustRoots, identity: harness.credentials.client)
         )
@@ -76,17 +81,26 @@ import Testing
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let handler = try TLSHandler(client: tls, serverName: "localhost")
-                    try channel.pipeline.syncOperations.addHandlers(handler, Reader(ending, handler, count))
+                    let header = FirstBytes(header)
+                    try channel.pipeline.syncOperations.addHandlers(header, handler, Reader(ending, handler, count))
                 }
             }
             .connect(host: harness.gateway.host, port: port).get()
         return try await count.futureResult.get()
     }
 
-    private func withRows(_ count: Int, _ body: (GatewayHarness) async throws -> Void) async throws {
+    private func withRows(
+        _ count: Int,
+        proxies: TrustedProxies = TrustedProxies(),
+        _ body: (GatewayHarness) async throws -> Void
+    ) async throws {
         let gone = try Set((0..<count).map { try GatewayHarness.device($0) })
         try await GatewayHarness.run([.reject(gone, reason: .unregistered)]) {
-            $0.feedbackPort = 0
+            // The provider connects to the first door, without a proxy.
+            var readers = $0.doors[0]
+            readers.feedbackPort = 0
+            readers.proxies = proxies
+            $0.doors.append(readers)
         } _: { harness in
             let notification = try PushNotification(Payload(alert: "Hello"))
             _ = try await withProvider(harness.client) { provider in
@@ -130,6 +144,20 @@ import Testing
             var rest = 0
             for _ in 0..<100 where rest == 0 { rest = try await self.read(harness, .closesSocket) }
             #expect(rest == count)
+        }
+    }
+
+    @Test func `through a proxy, only a reader that says its end has read everything`() async throws {
+        let proxies = try TrustedProxies([#require(IPNetwork("127.0.0.1"))])
+        let header = "PROXY TCP4 198.51.100.7 203.0.113.1 56324 2196\r\n"
+        try await self.withRows(3, proxies: proxies) { harness in
+            for ending in [Ending.closesSocket, .closesSocket, .answersEnd] {
+                // The gateway may notice the end of the reader before it later than that reader does.
+                var count = 0
+                while count == 0 { count = try await self.read(harness, ending, header: header) }
+                #expect(count == 3)
+            }
+            #expect(try await self.read(harness, .answersEnd, header: header) == 0)
         }
     }
 }
