@@ -1,0 +1,446 @@
+"""Old clients reach ferry gateway through HAProxy, with the configurations of Compat/haproxy.
+
+Usage: behind_haproxy.py FERRY
+
+First a server of this file stands behind HAProxy, which shows how ends pass through it. Then a real gateway does, with a
+simulated APNs behind it. Each client has a source address of its own. Prints each promise, and fails at the first one
+that does not hold.
+"""
+
+import atexit
+import collections
+import contextlib
+import hashlib
+import json
+import os
+import pathlib
+import re
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+CONFIGURATIONS = ROOT / "Compat" / "haproxy"
+HAPROXY = "/usr/sbin/haproxy"
+TOPIC = "com.example.shop"
+PATIENCE = 60
+SIGNATURE = bytes.fromhex("0d0a0d0a000d0a515549540a")
+# The floor of the round trip, in seconds, and the silence that the gateway wants beside two round trips.
+ROUND_TRIP = 0.3
+CALM = 0.25 + 2 * ROUND_TRIP
+# The address from which this program looks whether HAProxy has started.
+PROBE = "127.0.2.250"
+INVALID_TOKEN = b"\x08\x08"
+
+
+def holds(promise, is_kept, *facts):
+    print(f"{'kept' if is_kept else 'BROKEN'}: {promise}", *facts, flush=True)
+    if not is_kept:
+        sys.exit(1)
+
+
+def eventually(condition):
+    """Waits until a condition holds. Returns whether it did."""
+    end = time.monotonic() + PATIENCE
+    while not (result := condition()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return result
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def connect(port, source):
+    """Connects to HAProxy, from an address of its own."""
+    return socket.create_connection(("127.0.0.1", port), PATIENCE, (source, 0))
+
+
+def reset(connection):
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def read_all(connection):
+    """Reads to the end. Returns the bytes, and whether a reset ended them."""
+    parts = []
+    with contextlib.suppress(ConnectionResetError):
+        while part := connection.recv(1 << 16):
+            parts.append(part)
+        return b"".join(parts), False
+    return b"".join(parts), True
+
+
+@contextlib.contextmanager
+def haproxy(name, changes, port):
+    """Runs HAProxy with a configuration of Compat, after changes of its addresses."""
+    text = (CONFIGURATIONS / name).read_text()
+    for old, new in {"bind :2195": f"bind 127.0.0.1:{port}", **changes}.items():
+        if not re.search(old, text, re.MULTILINE):
+            sys.exit(f"{name} has no {old}.")
+        text = re.sub(old, new, text, flags=re.MULTILINE)
+    with tempfile.NamedTemporaryFile("w", suffix=".cfg") as file:
+        file.write(text)
+        file.flush()
+        # Its messages about servers that come and go are not ours.
+        process = subprocess.Popen([HAPROXY, "-db", "-f", file.name], stderr=subprocess.DEVNULL)
+        try:
+            if not eventually(lambda: process.poll() is None and is_open(port)):
+                sys.exit(f"HAProxy did not start with {name}.")
+            yield
+        finally:
+            process.kill()
+            process.wait()
+
+
+def is_open(port):
+    with contextlib.suppress(OSError):
+        connect(port, PROBE).close()
+        return True
+    return False
+
+
+# The ends of a connection
+
+
+class Server:
+    """A server behind HAProxy. It reads the header of each connection, and closes those that are health checks."""
+
+    def __init__(self, address=("127.0.0.1", 0)):
+        self.listener = socket.create_server(address)
+        self.port = self.listener.getsockname()[1]
+        # By the client's address.
+        self.clients = collections.defaultdict(list)
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            connection, _ = self.listener.accept()
+            with contextlib.suppress(OSError):
+                connection.settimeout(PATIENCE)
+                header = connection.recv(28, socket.MSG_WAITALL)
+                if header[:14] == SIGNATURE + b"\x21\x11":
+                    self.clients[socket.inet_ntoa(header[16:20])].append(connection)
+                    continue
+            connection.close()
+
+    def client(self, source):
+        holds(f"the header names the client {source}", eventually(lambda: self.clients[source]))
+        return self.clients[source].pop()
+
+
+def ends_pass_through():
+    server, port = Server(), free_port()
+    with haproxy("gateway.cfg", {"10.0.0.1:2195": f"127.0.0.1:{server.port}"}, port):
+        # A first connection may come before the first health check.
+        client = connect(port, "127.0.2.1")
+        client.sendall(b"x")
+        accepted = server.client("127.0.2.1")
+        accepted.sendall(b"123456")
+        accepted.shutdown(socket.SHUT_WR)
+        holds("a half-close reaches the client", read_all(client) == (b"123456", False))
+        drained = os.urandom(4 << 20)
+        client.sendall(drained)
+        client.close()
+        holds("the drain comes through to the end", read_all(accepted) == (b"x" + drained, False))
+
+        client = connect(port, "127.0.2.2")
+        client.sendall(b"x")
+        accepted = server.client("127.0.2.2")
+        accepted.recv(1)
+        reset(client)
+        holds("a reset of the client arrives as a reset", read_all(accepted) == (b"", True))
+
+        client = connect(port, "127.0.2.3")
+        client.sendall(b"x")
+        accepted = server.client("127.0.2.3")
+        accepted.recv(1)
+        reset(accepted)
+        # HAProxy 2.6 makes an end of it. The next write of the client then fails.
+        holds("a reset of the server ends the client's connection", read_all(client)[0] == b"")
+
+        client = connect(port, "127.0.2.4")
+        client.sendall(drained[: 1 << 18])
+        client.close()
+        accepted = server.client("127.0.2.4")
+        # The client has gone before anything is read.
+        time.sleep(0.5)
+        holds("write-and-close delivers every byte", read_all(accepted) == (drained[: 1 << 18], False))
+
+
+def shards():
+    """Two machines have the shards. Each client comes to one shard, also through another balancer."""
+    machines, count = ("127.0.3.1", "127.0.3.2"), 8
+    servers = [Server((machines[shard % 2], 0)) for shard in range(count)]
+    changes = {
+        f"10.0.0.{number}:{22000 + shard}": f"{machine}:{server.port}"
+        for shard, server in enumerate(servers)
+        for number, machine in enumerate(machines, 1)
+    }
+    ports = [free_port(), free_port()]
+    with contextlib.ExitStack() as stack:
+        for port in ports:
+            stack.enter_context(haproxy("shards.cfg", changes, port))
+        sources = [f"127.0.4.{number}" for number in range(1, 65)]
+        for source in sources:
+            for port in ports * 2:
+                with connect(port, source) as client:
+                    client.sendall(b"x")
+        arrived = lambda: [[len(server.clients.get(source, [])) for server in servers] for source in sources]
+        eventually(lambda: sum(map(sum, arrived())) == 4 * len(sources))
+        table = arrived()
+        holds("each client comes to one shard, through each balancer", all(max(row) == sum(row) == 4 for row in table))
+        used = sum(any(column) for column in zip(*table))
+        holds("clients are spread over all shards", used == count)
+
+
+# The gateway
+
+
+class Program:
+    """A subcommand of ferry that serves."""
+
+    def __init__(self, ferry, *arguments):
+        self.messages = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [ferry, *arguments], stdout=subprocess.PIPE, stderr=self.messages, text=True
+        )
+        # A broken promise ends this program at once.
+        atexit.register(self.process.kill)
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"ferry {arguments[0]} did not start:\n{self.said()}")
+        self.ports = json.loads(line)
+
+    def said(self):
+        self.messages.seek(0)
+        return self.messages.read()
+
+    def end(self):
+        self.process.terminate()
+        if self.process.wait(PATIENCE) != 0:
+            sys.exit(f"ferry ended with status {self.process.returncode}:\n{self.said()}")
+
+
+class Client:
+    """A client of the binary protocol with TLS."""
+
+    def __init__(self, port, source, identity, certificate="client"):
+        context = ssl.create_default_context(cafile=f"{identity}/ca.pem")
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(f"{certificate}.pem", f"{certificate}-key.pem")
+        self.socket = context.wrap_socket(connect(port, source), server_hostname="localhost")
+
+    @staticmethod
+    def frames(tokens, first=0):
+        payload = b'{"aps":{"alert":"Hello"}}'
+        return b"".join(
+            struct.pack(">BIIH", 1, first + number, 0, 32) + token + struct.pack(">H", len(payload)) + payload
+            for number, token in enumerate(tokens)
+        )
+
+    def send(self, tokens, first=0):
+        self.socket.sendall(self.frames(tokens, first))
+
+    def close(self):
+        """Ends with close_notify, and does not wait for anything."""
+        with contextlib.suppress(OSError, ssl.SSLError):
+            self.socket.settimeout(0)
+            self.socket.unwrap()
+        self.socket.close()
+
+    def response(self):
+        """Reads the error response, and the end behind it."""
+        read = b""
+        while part := self.socket.recv(6):
+            read += part
+        return read
+
+
+def tokens(name, count):
+    return [hashlib.sha256(f"{name} {number}".encode()).digest() for number in range(count)]
+
+
+class Site:
+    """A gateway behind HAProxy, and what APNs has accepted."""
+
+    def __init__(self, ferry, directory, bad):
+        self.ferry, self.directory = ferry, directory
+        self.identity, self.record = f"{directory}/identity", f"{directory}/accepted"
+        new = [ferry, "identity", "new", "--topic", TOPIC, "--dir", self.identity]
+        subprocess.run(new, check=True, stdout=subprocess.DEVNULL)
+        stranger = [ferry, "identity", "new", "--topic", TOPIC, "--dir", f"{directory}/stranger"]
+        subprocess.run(stranger, check=True, stdout=subprocess.DEVNULL)
+        rule = {"tokens": [token.hex() for token in bad], "status": 400, "reason": "BadDeviceToken"}
+        pathlib.Path(directory, "script.json").write_text(json.dumps({"http2": {"rules": [rule]}}))
+        self.apns = Program(
+            ferry, "simulate", "--http2", "0", "--tls-dir", f"{directory}/tls",
+            "--script", f"{directory}/script.json", "--record", self.record,
+        )
+        self.port, self.gateway_port = free_port(), free_port()
+        configuration = {
+            "listen": {
+                "port": self.gateway_port, "cert": "server.pem", "key": "server-key.pem",
+                "proxies": ["127.0.0.1", "::1"], "proxyRoundTrip": ROUND_TRIP,
+            },
+            "upstreams": {
+                "apns": {
+                    "to": f"localhost:{self.apns.ports['http2']}", "ca": f"{directory}/tls/ca.pem",
+                    "p8": f"{directory}/tls/token-key.p8", "keyID": "FERRYKEY01", "teamID": "FERRYTEAM1",
+                }
+            },
+            "clients": [{"name": "shop", "cert": "client.pem", "topics": [TOPIC]}],
+            "rejections": f"{directory}/rejected",
+            "store": {"path": f"{directory}/gateway.db"},
+        }
+        pathlib.Path(self.identity, "gateway.json").write_text(json.dumps(configuration))
+        self.start()
+
+    def start(self):
+        self.gateway = Program(self.ferry, "gateway", "--config", f"{self.identity}/gateway.json")
+
+    def client(self, source, certificate=None):
+        return Client(self.port, source, self.identity, certificate or f"{self.identity}/client")
+
+    def accepted(self):
+        with contextlib.suppress(FileNotFoundError):
+            with open(self.record) as record:
+                return collections.Counter(json.loads(line)["token"] for line in record if line.endswith("\n"))
+        return collections.Counter()
+
+    def has(self, expected):
+        """Whether APNs has accepted each of the tokens as often as `expected` says."""
+        accepted = self.accepted()
+        return all(accepted[token.hex()] == count for token, count in expected.items())
+
+
+def a_gateway(ferry, directory):
+    bad = tokens("bad", 3)
+    site = Site(ferry, directory, bad)
+    good = tokens("warm", 1)
+    with haproxy("gateway.cfg", {"10.0.0.1:2195": f"127.0.0.1:{site.gateway_port}"}, site.port):
+        # An acceptance opens the gate for error responses.
+        first = site.client("127.0.2.1")
+        first.send(good)
+        holds("a client delivers through HAProxy", eventually(lambda: site.has({good[0]: 1})))
+        first.close()
+
+        written = tokens("written", 2000)
+        writer = site.client("127.0.2.2")
+        writer.send(written)
+        writer.close()
+        holds("a client that writes and closes loses nothing", eventually(lambda: site.has(dict.fromkeys(written, 1))))
+
+        resent(site, bad[0])
+        apart(site, bad[1])
+
+        with contextlib.suppress(OSError):
+            stranger = site.client("127.0.2.9", f"{directory}/stranger/client")
+            stranger.socket.recv(1)
+        refusal = "No client of the configuration has this certificate"
+        said = lambda: [line for line in site.gateway.said().splitlines() if refusal in line]
+        eventually(said)
+        holds("a refused client is named by its own address", all("127.0.2.9" in line for line in said()) and said())
+
+        is_quiet(site, 2)
+        waits_for_the_next(site)
+    changes = {"10.0.0.1:2195": f"127.0.0.1:{site.gateway_port}", "send-proxy-v2$": "send-proxy"}
+    with haproxy("gateway.cfg", changes, site.port):
+        one = tokens("version 1", 1)
+        client = site.client("127.0.2.7")
+        client.send(one)
+        holds("a client delivers with a header of version 1", eventually(lambda: site.has({one[0]: 1})))
+        client.close()
+        is_quiet(site, 1)
+    site.gateway.end()
+    site.apns.end()
+    with open(f"{directory}/rejected") as file:
+        rejected = collections.Counter(json.loads(line).get("token") for line in file)
+    told = all(rejected[token.hex()] == 1 for token in bad[:2])
+    holds("each rejection stands once in the list", told and sum(rejected.values()) == 2)
+
+
+def is_quiet(site, version):
+    # Health checks come twice a second.
+    time.sleep(3)
+    named = [line for line in site.gateway.said().splitlines() if "127.0.0.1 " in line]
+    holds(f"a health check with a header of version {version} leaves no line", not named, *named)
+
+
+def resent(site, bad):
+    """A client hears of a bad token, and sends again what followed, on a new connection."""
+    before, behind = tokens("before", 20), tokens("behind", 30)
+    client = site.client("127.0.2.3")
+    begin = time.monotonic()
+    client.send([*before, bad, *behind])
+    response = client.response()
+    waited = time.monotonic() - begin
+    holds("an error response and the end behind it reach the client", response == INVALID_TOKEN + struct.pack(">I", 20))
+    holds(f"it comes {CALM:.2f} s behind the last byte, not sooner", waited >= CALM, f"{waited:.2f} s")
+    drained = tokens("drained", 10)
+    client.send(drained, first=51)
+    client.close()
+    again = site.client("127.0.2.3")
+    again.send(behind, first=21)
+    last = tokens("last", 1)
+    again.send(last, first=61)
+    holds("what it still writes behind the response arrives", eventually(lambda: site.has(dict.fromkeys(drained, 1))))
+    is_once = eventually(lambda: site.has({**dict.fromkeys([*before, *behind, *last], 1), bad: 0}))
+    holds("what it sends again from its address arrives once", is_once)
+    again.close()
+
+
+def apart(site, bad):
+    """The same pushes from another address are no copies."""
+    behind = tokens("apart", 30)
+    client = site.client("127.0.2.4")
+    client.send([bad, *behind])
+    holds("another client hears of its bad token", client.response()[:2] == INVALID_TOKEN)
+    client.close()
+    other = site.client("127.0.2.5")
+    other.send(behind)
+    holds("the same pushes from another address are delivered, too", eventually(lambda: site.has(dict.fromkeys(behind, 2))))
+    other.close()
+
+
+def waits_for_the_next(site):
+    """A client that connects while there is no gateway is served by the next one."""
+    site.gateway.end()
+    late = tokens("late", 5)
+    served = []
+
+    def send():
+        client = site.client("127.0.2.6")
+        client.send(late)
+        served.append(time.monotonic())
+        client.close()
+
+    thread = threading.Thread(target=send, daemon=True)
+    begin = time.monotonic()
+    thread.start()
+    time.sleep(4)
+    holds("a new connection waits while there is no gateway", thread.is_alive() and not served)
+    site.start()
+    thread.join(PATIENCE)
+    is_served = bool(served) and eventually(lambda: site.has(dict.fromkeys(late, 1)))
+    holds("the next gateway serves it", is_served, f"after {served[0] - begin:.1f} s" if served else "")
+
+
+def main(ferry):
+    version = subprocess.run([HAPROXY, "-v"], check=True, capture_output=True, text=True).stdout
+    print(version.splitlines()[0])
+    for file in sorted(CONFIGURATIONS.glob("*.cfg")):
+        subprocess.run([HAPROXY, "-c", "-q", "-f", file], check=True)
+    ends_pass_through()
+    shards()
+    with tempfile.TemporaryDirectory() as directory:
+        a_gateway(ferry, directory)
+
+
+main(os.path.abspath(sys.argv[1]))
