@@ -22,6 +22,11 @@ package struct FeedbackRows: Sendable {
         package let token: [UInt8]
         /// When APNs found that the device had lost the app, in UNIX seconds.
         package let since: UInt32
+
+        package init(token: [UInt8], since: UInt32) {
+            self.token = token
+            self.since = since
+        }
     }
 
     private struct Claimed {

@@ -27,7 +27,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     private let doors: OpenDoors
     private let tls: TLSHandler
     private var place: StrangerPlace
-    private var claim: FeedbackRows.Claim?
+    private var list: (any FeedbackClaim)?
     private var state = State.handshaking
     private var isWritten = false
     private var ending = FeedbackEnding(rows: 0)
@@ -79,23 +79,23 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
             return context.close(promise: nil)
         }
         self.place.begin(.silent) { self.makeRoom(context) }
-        self.driver.claimFeedback(of: identity, for: self.source.name) { claim in
-            guard let claim else { return context.close(promise: nil) }
+        self.driver.takeFeedback(of: identity, for: self.source.name) { list in
+            guard let list else { return context.close(promise: nil) }
             // If the reader has gone meanwhile, the rows are listed again.
-            guard context.channel.isActive else { return self.driver.giveFeedbackBack(claim) }
-            self.claim = claim
-            self.write(claim, context)
+            guard context.channel.isActive else { return list.giveBack() }
+            self.list = list
+            self.write(list.rows, context)
         }
     }
 
-    private func write(_ claim: FeedbackRows.Claim, _ context: ChannelHandlerContext) {
-        var bytes = context.channel.allocator.buffer(capacity: claim.rows.count * 38)
-        for row in claim.rows {
+    private func write(_ rows: [FeedbackRows.Row], _ context: ChannelHandlerContext) {
+        var bytes = context.channel.allocator.buffer(capacity: rows.count * 38)
+        for row in rows {
             let time = Date(timeIntervalSince1970: Double(row.since))
             FeedbackTuple(time: time, token: DeviceToken(unchecked: row.token)).write(to: &bytes)
         }
-        self.ending = FeedbackEnding(rows: claim.rows.count)
-        if claim.rows.isEmpty {
+        self.ending = FeedbackEnding(rows: rows.count)
+        if rows.isEmpty {
             self.sendEnd(context)
         } else {
             // A reader that gets rows has ``FeedbackRows/claimTime``, so its wait among the silent connections ends
@@ -151,7 +151,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         let mayBeRead = self.isWritten && !(self.source.isProxied && self.isCutShort)
         if mayBeRead, let socket = context.channel as? any SocketOptionProvider {
             TCPInfo.get(socket).assumeIsolated().whenSuccess { info in
-                if let claim = self.claim, info.hasPeerEverything { self.driver.readFeedback(claim) }
+                if info.hasPeerEverything { self.list?.read() }
             }
         }
         context.close(promise: nil)
@@ -162,7 +162,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         self.timer?.cancel()
         self.deadline?.cancel()
         // If the list was read, this has no effect.
-        if let claim { self.driver.giveFeedbackBack(claim) }
+        self.list?.giveBack()
         context.fireChannelInactive()
     }
 

@@ -23,6 +23,8 @@ final class GatewayDriver: @unchecked Sendable {
     var drainCheck: Scheduled<Void>?
     let sides = SideProviders()
     private let store: (any GatewayStore)?
+    /// The store if other processes share it.
+    private let shared: (any SharedStore)?
     private let list: ListFile?
     /// The names of the clients for people, and in the store.
     private var names: [String]
@@ -30,10 +32,6 @@ final class GatewayDriver: @unchecked Sendable {
     private let onEvent: (GatewayEvent, FateCounts) -> Void
     private(set) var handlers: [ConnectionID: GatewayHandler] = [:]
     private var strangers = StrangerNames()
-    /// The clients that this process has claimed in the store.
-    private var opened: Set<Int> = []
-    /// The number of connections that wait for the claim of their client.
-    private var openings = 0
     /// The number of connections whose TLS handshake has not ended. The shutdown waits for them, too, because their
     /// clients were not refused.
     private var handshakes = 0
@@ -73,6 +71,7 @@ final class GatewayDriver: @unchecked Sendable {
         self.machine = machine
         self.upstreams = upstreams
         self.store = store
+        self.shared = store as? any SharedStore
         self.list = list
         self.loop = MachineLoop(on: eventLoop)
         self.onEvent = onEvent
@@ -176,27 +175,12 @@ final class GatewayDriver: @unchecked Sendable {
         return self.postponed
     }
 
-    // MARK: Claims
-
-    /// Claims the client in the store, before its first notification is accepted.
-    ///
-    /// A store in trouble does not stop the client, whose notifications wait in the journal. If the connection were
-    /// closed instead, notifications that the client has written would be lost.
-    ///
-    /// - Parameter body: called on the event loop, with whether the client may send.
-    func open(identity: Int, for address: String, then body: @escaping (Bool) -> Void) {
-        guard self.machine.isStoreTaken || !self.opened.contains(identity) else { return body(true) }
-        self.openings += 1
-        self.claim(.client(self.storeNames[identity])) { answer in
-            self.openings -= 1
-            switch answer {
-            case .durable: self.opened.insert(identity)
-            case .unavailable: break
-            case .fenced: self.refused(address, .storeTaken)
-            }
-            body(answer != .fenced)
-            self.lookAround()
-        }
+    /// Whether a client is served that the handshake has judged. If another process has the store, its address is
+    /// reported.
+    func serves(_ address: String) -> Bool {
+        guard self.machine.isStoreTaken else { return !self.isFinished }
+        self.refused(address, .storeTaken)
+        return false
     }
 
     func handshakeBegan() { self.handshakes += 1 }
@@ -212,47 +196,32 @@ final class GatewayDriver: @unchecked Sendable {
         if case .ending = self.stage { self.run { _, _ in } }
     }
 
-    private func claim(_ claim: StoreClaim, then body: @escaping (StoreAnswer) -> Void) {
-        guard let store, let epoch = self.machine.epoch else { return body(.durable) }
-        guard !self.machine.isStoreTaken else { return body(.fenced) }
-        let promise = self.eventLoop.makePromise(of: StoreAnswer.self)
-        let deadline = self.eventLoop.scheduleTask(in: GatewayBounds.Journal.patience) {
-            promise.succeed(.unavailable("The store does not answer."))
-        }
-        store.claim(claim, epoch: epoch) { promise.succeed($0) }
-        // The promise never fails.
-        promise.futureResult.assumeIsolated().whenSuccess { answer in
-            deadline.cancel()
-            if answer == .fenced { self.run { $0.storeTaken(now: $1) } }
-            // A commit may have found the other process first.
-            body(self.machine.isStoreTaken ? .fenced : answer)
-        }
-    }
-
     // MARK: Feedback
 
-    /// Claims the client's feedback rows in the store, and passes them to `body`; nil if they cannot be claimed now.
-    func claimFeedback(of identity: Int, for address: String, then body: @escaping (FeedbackRows.Claim?) -> Void) {
-        self.claim(.feedback(self.storeNames[identity])) { answer in
-            var rows: FeedbackRows.Claim?
-            switch answer {
-            case .durable:
-                self.run { machine, now in
-                    machine.withFeedback(now: now) { rows = $0.claim(identity, now: now.monotonic) }
-                }
-            case .unavailable(let reason): self.refused(address, .store, reason)
-            case .fenced: self.refused(address, .storeTaken)
+    /// Takes the client's feedback rows for a reader, and passes them to `body`; nil if the store does not give them now.
+    func takeFeedback(of identity: Int, for address: String, then body: @escaping ((any FeedbackClaim)?) -> Void) {
+        guard !self.machine.isStoreTaken else {
+            self.refused(address, .storeTaken)
+            return body(nil)
+        }
+        guard let shared else {
+            var claim: FeedbackRows.Claim?
+            self.withFeedback { claim = $0.claim(identity, now: .now()) }
+            return body(claim.map { ClaimedFeedback($0, of: self) })
+        }
+        shared.takeFeedback(of: self.storeNames[identity], within: GatewayBounds.Journal.patience, on: self.eventLoop) {
+            switch $0 {
+            case .success(let rows): body(rows)
+            case .failure(let error):
+                self.refused(address, .store, error.description)
+                body(nil)
             }
-            body(rows)
         }
     }
 
-    func readFeedback(_ claim: FeedbackRows.Claim) {
-        self.run { machine, now in machine.withFeedback(now: now) { $0.read(claim) } }
-    }
-
-    func giveFeedbackBack(_ claim: FeedbackRows.Claim) {
-        self.run { machine, now in machine.withFeedback(now: now) { $0.giveBack(claim) } }
+    /// Calls `body` with the feedback lists of all clients.
+    func withFeedback(_ body: (inout FeedbackRows) -> Void) {
+        self.run { machine, now in machine.withFeedback(now: now, body) }
     }
 
     // MARK: Inputs
@@ -442,9 +411,7 @@ final class GatewayDriver: @unchecked Sendable {
     }
 
     private func checkClients() {
-        guard let body = self.onClientsGone, self.handshakes == 0, self.openings == 0,
-            self.machine.connectionCount == 0
-        else { return }
+        guard let body = self.onClientsGone, self.handshakes == 0, self.machine.connectionCount == 0 else { return }
         self.onClientsGone = nil
         body()
     }

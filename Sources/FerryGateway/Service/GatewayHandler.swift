@@ -14,16 +14,8 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     private enum State {
         case handshaking
-        /// The client is being claimed in the store. The handler asks for no bytes, but keeps those that arrive.
-        case opening(Early)
         case open(ConnectionID)
         case closed
-    }
-
-    /// The bytes that arrived before the store's answer.
-    private struct Early {
-        var bytes: [ByteBuffer] = []
-        var hasEnded = false
     }
 
     /// How long a measured round trip is used.
@@ -118,16 +110,14 @@ final class GatewayHandler: ChannelDuplexHandler {
             return
         }
         self.place.begin(.silent) { self.makeRoom() }
-        self.state = .opening(Early())
-        self.setReading(false)
-        self.driver.open(identity: identity, for: self.source.name) { isOurs in
-            guard isOurs else {
-                self.state = .closed
-                self.isReading = true
-                return context.close(promise: nil)
-            }
-            self.opened(context, identity)
-        }
+        let id = self.driver.connected(
+            self,
+            identity: identity,
+            address: self.source.bytes,
+            handshake: self.source.roundTrip(self.tls.handshakeRoundTrip ?? .zero)
+        )
+        self.state = .open(id)
+        self.sample(context)
     }
 
     /// Whether a known client is served after its handshake.
@@ -135,7 +125,9 @@ final class GatewayHandler: ChannelDuplexHandler {
     /// If the handshake has judged the client, a later alarm does not refuse it: the client may have written
     /// notifications, and would take them for sent. If the door takes anyone, no handshake has judged.
     private func isServed(_ identity: Int, by serverName: String?) -> Bool {
-        guard self.doors.clients(for: serverName)?.takesAnyone ?? true else { return !self.driver.isFinished }
+        guard self.doors.clients(for: serverName)?.takesAnyone ?? true else {
+            return self.driver.serves(self.source.name)
+        }
         return self.driver.isOpen(identity: identity, for: self.source.name)
     }
 
@@ -145,36 +137,12 @@ final class GatewayHandler: ChannelDuplexHandler {
         return self.doors.clients(for: known.serverName)?.identity(of: known.shown)
     }
 
-    /// Continues after the store's answer. The early bytes are processed even if the client has gone.
-    private func opened(_ context: ChannelHandlerContext, _ identity: Int) {
-        guard case .opening(let early) = self.state else { return }
-        let id = self.driver.connected(
-            self,
-            identity: identity,
-            address: self.source.bytes,
-            handshake: self.source.roundTrip(self.tls.handshakeRoundTrip ?? .zero)
-        )
-        self.state = .open(id)
-        self.isReading = true
-        self.sample(context)
-        for bytes in early.bytes { self.driver.run { $0.received(id, bytes, now: $1) } }
-        // Reading begins after the early bytes, so that the order stays. The driver may have stopped it meanwhile.
-        self.setReading(self.isReading)
-        // A reload may have removed the client while the store was asked.
-        if self.allowedIdentity != identity { self.driver.run { $0.end([id], now: $1) } }
-        if early.hasEnded { self.end() }
-        if !context.channel.isActive { self.leave() }
-    }
-
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = self.unwrapInboundIn(data)
         self.place.end()
         switch self.state {
         case .handshaking, .closed:
             break
-        case .opening(var early):
-            early.bytes.append(bytes)
-            self.state = .opening(early)
         case .open(let id):
             self.sample(context)
             self.driver.run { $0.received(id, bytes, now: $1) }
@@ -191,8 +159,6 @@ final class GatewayHandler: ChannelDuplexHandler {
         self.endHandshake()
         switch self.state {
         case .handshaking, .closed: self.state = .closed
-        // The end is handled after the store's answer.
-        case .opening: break
         case .open(let id):
             self.state = .closed
             self.driver.disconnected(id)
@@ -218,9 +184,6 @@ final class GatewayHandler: ChannelDuplexHandler {
         switch self.state {
         case .handshaking, .closed:
             break
-        case .opening(var early):
-            early.hasEnded = true
-            self.state = .opening(early)
         case .open(let id):
             self.driver.run { $0.inputEnded(id, now: $1) }
         }

@@ -110,7 +110,8 @@ extension GatewayMachine {
         machine.restoreCopy(try await store.rows(.copy), last: opening.last, now: now)
         try machine.restore(
             recovery,
-            feedback: try await store.rows(.feedback),
+            // A shared store gives its rows to readers itself.
+            feedback: store is any SharedStore ? [] : try await store.rows(.feedback),
             habits: try await store.rows(.habits),
             gates: gates,
             identities: names,

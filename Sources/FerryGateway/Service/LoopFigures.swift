@@ -25,7 +25,7 @@ package enum RefusalCause: String, CaseIterable, Sendable {
     case clientRoom = "client_room"
     /// There is no room for notifications of any client.
     case noRoom = "no_room"
-    /// The store is in trouble, refused the client's claim, or belongs to another gateway.
+    /// The store is in trouble, or belongs to another gateway.
     case store
     /// The connection had sent nothing, and another one needed its place.
     case place

@@ -1,7 +1,8 @@
 /// The place where a gateway keeps the state that a killed process must not lose.
 ///
 /// A store knows nothing about notifications. It keeps *segments*, which are bytes that ``Journal`` writes and
-/// ``Recovery`` reads, and small tables of rows. So a database that several gateways share can replace a file.
+/// ``Recovery`` reads, and small tables of rows. So a database that several gateways share can replace a file; see
+/// ``SharedStore``.
 ///
 /// Any thread may call the methods. ``append(_:then:)`` keeps the order of its calls.
 package protocol GatewayStore: Sendable {
@@ -35,16 +36,6 @@ package protocol GatewayStore: Sendable {
     ///
     /// - Parameter then: called once, on any thread, in the order of the calls.
     func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void)
-
-    /// Claims a client, or its feedback rows, for this process. Call it before their use.
-    ///
-    /// A store with one owner at a time grants everything to its owner. A store that several gateways share grants each
-    /// claim to one of them.
-    ///
-    /// - Parameters:
-    ///   - epoch: the epoch of the process.
-    ///   - then: called once, on any thread. The answer is `durable` if the process has the claim.
-    func claim(_ claim: StoreClaim, epoch: UInt64, then: @escaping @Sendable (StoreAnswer) -> Void)
 
     /// Copies the store into a new file, while it is in use. The copy has every commit that was acknowledged before the
     /// call, and may have later ones. A gateway that starts with it begins as after a kill at ``StoreCopy/copiedAt``.
@@ -80,16 +71,13 @@ package struct StoreOpening: Hashable, Sendable {
     package var hashKey: [UInt8]
     /// The number of the last commit in the store; 0 before the first one.
     package var last: UInt64
-}
 
-/// A thing that only one process may have.
-package enum StoreClaim: Hashable, Sendable {
-    /// The client with this name. The claim comes before its first notification is accepted, and ends with the process.
-    /// So the client's copies, episodes and habits are in one gateway.
-    case client(String)
-    /// The feedback rows of the client with this name. The claim comes before a reader gets them, and ends after
-    /// ``FeedbackRows/claimTime``.
-    case feedback(String)
+    package init(node: UInt64, epoch: UInt64, hashKey: [UInt8], last: UInt64) {
+        self.node = node
+        self.epoch = epoch
+        self.hashKey = hashKey
+        self.last = last
+    }
 }
 
 /// The bytes of one group commit.
@@ -97,6 +85,11 @@ package struct StoredSegment: Hashable, Sendable {
     /// The number of the segment. Numbers ascend, and are never used twice.
     package var number: UInt64
     package var bytes: [UInt8]
+
+    package init(number: UInt64, bytes: [UInt8]) {
+        self.number = number
+        self.bytes = bytes
+    }
 }
 
 /// A small table of a store. The raw values are on disk, so never change one.
@@ -107,6 +100,9 @@ package enum StoreTable: UInt8, Sendable, CaseIterable {
     case habits = 2
     /// The lines that the file of rejections does not have yet; see ``RejectionList``. The key is the number of the
     /// line, big-endian.
+    ///
+    /// In a ``SharedStore``, the table is the list of rejections itself. The key is the number of the notification, and
+    /// a line whose key is there already changes nothing.
     case rejections = 3
     /// The place in the file of rejections up to which the lines are written; see ``ListPlace``.
     case list = 4
@@ -134,6 +130,11 @@ package enum StoreTable: UInt8, Sendable, CaseIterable {
 package struct StoreRow: Hashable, Sendable {
     package var key: [UInt8]
     package var value: [UInt8]
+
+    package init(key: [UInt8], value: [UInt8]) {
+        self.key = key
+        self.value = value
+    }
 }
 
 /// A change of a row.
@@ -159,13 +160,30 @@ package struct StoreCommit: Hashable, Sendable {
     package var changes: [StoreChange] = []
     /// The numbers of segments that are no longer needed.
     package var drops: [UInt64] = []
+    /// The numbers of the late segments whose notifications this commit has; see ``SharedStore/onLate(_:)``.
+    package var late: [UInt64] = []
+
+    package init(
+        epoch: UInt64,
+        segment: StoredSegment,
+        changes: [StoreChange] = [],
+        drops: [UInt64] = [],
+        late: [UInt64] = []
+    ) {
+        self.epoch = epoch
+        self.segment = segment
+        self.changes = changes
+        self.drops = drops
+        self.late = late
+    }
 }
 
 /// The answer to a commit.
 package enum StoreAnswer: Hashable, Sendable {
     /// The commit is written, and a killed process does not lose it.
     case durable
-    /// Another process has taken the store, and may not have the commit. No later commit will be written.
+    /// Another process has the store. If the store is shared, that process has or gets the notifications of the commit;
+    /// see ``SharedStore``. Otherwise it may not have them, and no later commit will be written.
     case fenced
     /// The commit may not be written, but a later try may succeed. The text is one sentence.
     case unavailable(String)

@@ -47,13 +47,6 @@ package final class SQLiteStore: GatewayStore {
         }
     }
 
-    package func claim(_ claim: StoreClaim, epoch: UInt64, then: @escaping @Sendable (StoreAnswer) -> Void) {
-        self.thread.submit { state in
-            guard case .active = state else { return then(.unavailable(SQLiteStoreCore.isClosed.description)) }
-            then(self.core.ask(epoch))
-        }
-    }
-
     package func close() async {
         // The call fails only if the store was closed before.
         _ = try? await self.run { core throws(StoreError) in core.close() }

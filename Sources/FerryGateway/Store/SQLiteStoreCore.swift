@@ -283,23 +283,6 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
     }
 
-    /// Answers whether the process with this epoch still has the store.
-    func ask(_ epoch: UInt64) -> StoreAnswer {
-        if let file, self.isTaken(file) { return .fenced }
-        do {
-            let present = try self.read { file throws(SQLiteError) in
-                var present: UInt64?
-                try file.database.prepare("SELECT epoch FROM store").run { row in
-                    present = UInt64(bitPattern: row.integer(0))
-                }
-                return present
-            }
-            return present == epoch ? .durable : .fenced
-        } catch {
-            return .unavailable(error.description)
-        }
-    }
-
     // MARK: Writing
 
     func append(_ commit: StoreCommit) -> StoreAnswer {

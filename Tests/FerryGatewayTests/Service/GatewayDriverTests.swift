@@ -22,48 +22,28 @@ import Testing
         driver.finish()
     }
 
-    @Test func `a store that does not answer holds a client up for a second, and keeps its feedback`() throws {
+    @Test func `a store that does not answer holds nobody up`() throws {
         try self.withDriver { driver, store, eventLoop, reasons in
             store.hold()
-            var (clients, readers): ([Bool], [Bool]) = ([], [])
-            driver.open(identity: 0, for: "192.0.2.1") { clients.append($0) }
-            driver.claimFeedback(of: 0, for: "192.0.2.2") { readers.append($0 != nil) }
-            eventLoop.advanceTime(by: .milliseconds(999))
-            #expect(clients.isEmpty && readers.isEmpty)
-            eventLoop.advanceTime(by: .milliseconds(1))
-            #expect(clients == [true])
-            #expect(readers == [false])
-            #expect(reasons() == ["The store does not answer."])
-            store.release()
-            eventLoop.run()
-            #expect(clients.count + readers.count == 2)
+            var readers: [Bool] = []
+            #expect(driver.serves("192.0.2.1"))
+            driver.takeFeedback(of: 0, for: "192.0.2.2") { readers.append($0 != nil) }
+            #expect(readers == [true])
+            #expect(reasons().isEmpty)
         }
     }
 
-    @Test func `a gateway whose store is taken hands out no client and no feedback`() throws {
+    @Test func `a gateway whose store is taken serves no client, and gives no feedback`() throws {
         try self.withDriver { driver, store, eventLoop, reasons in
-            _ = store.take()
-            var answers: [Bool] = []
-            driver.open(identity: 0, for: "192.0.2.1") { answers.append($0) }
-            driver.claimFeedback(of: 0, for: "192.0.2.2") { answers.append($0 != nil) }
-            eventLoop.run()
-            #expect(answers == [false, false])
-            #expect(reasons() == Array(repeating: "Another gateway has taken the store.", count: 2))
-            #expect(driver.figures().0.store == .taken)
-        }
-    }
-
-    @Test func `a client that was claimed before is handed out no more, either`() throws {
-        try self.withDriver { driver, store, eventLoop, reasons in
-            var answers: [Bool] = []
-            driver.open(identity: 0, for: "192.0.2.1") { answers.append($0) }
-            eventLoop.run()
+            #expect(driver.serves("192.0.2.1"))
             _ = store.take()
             Self.push(1, to: driver, on: eventLoop)
-            driver.open(identity: 0, for: "192.0.2.2") { answers.append($0) }
-            eventLoop.run()
-            #expect(answers == [true, false])
-            #expect(reasons() == ["Another gateway has taken the store."])
+            var readers: [Bool] = []
+            #expect(!driver.serves("192.0.2.1"))
+            driver.takeFeedback(of: 0, for: "192.0.2.2") { readers.append($0 != nil) }
+            #expect(readers == [false])
+            #expect(reasons() == Array(repeating: "Another gateway has taken the store.", count: 2))
+            #expect(driver.figures().0.store == .taken)
         }
     }
 

@@ -126,10 +126,6 @@ import Testing
             self.store.append(commit, then: then)
         }
 
-        func claim(_ claim: StoreClaim, epoch: UInt64, then: @escaping @Sendable (StoreAnswer) -> Void) {
-            self.store.claim(claim, epoch: epoch, then: then)
-        }
-
         func close() async { await self.store.close() }
     }
 }

@@ -157,7 +157,6 @@ import Foundation
             try HighWaterMark(path: "\(shelf.path)-mark").take()
             #expect(await self.append(self.commit(2, epoch: epoch), to: store) == .fenced)
             #expect(await self.append(self.commit(2, epoch: epoch), to: store) == .fenced)
-            #expect(await self.claim(.client("old"), epoch, of: store) == .fenced)
             // The log is the other process's. Without it, its last commits would be lost.
             await store.close()
             #expect(FileManager.default.fileExists(atPath: "\(shelf.path)-wal"))
@@ -283,24 +282,6 @@ import Foundation
             let error = #expect(throws: StoreError.self) { try core.open() }
             #expect(isMarked && error?.isInUse == true)
             other.keepLogAtClose()
-        }
-    }
-
-    @Test(arguments: Kind.allCases) func `only the newest owner has claims`(_ kind: Kind) async throws {
-        try await self.withShelf(kind) { shelf in
-            let store = shelf.store()
-            let opening = try await store.open()
-            for claim in [StoreClaim.client("old"), .feedback("old")] {
-                #expect(await self.claim(claim, opening.epoch, of: store) == .durable)
-                #expect(await self.claim(claim, opening.epoch - 1, of: store) == .fenced)
-            }
-            await store.close()
-        }
-    }
-
-    private func claim(_ claim: StoreClaim, _ epoch: UInt64, of store: any GatewayStore) async -> StoreAnswer {
-        await withCheckedContinuation { continuation in
-            store.claim(claim, epoch: epoch) { continuation.resume(returning: $0) }
         }
     }
 

@@ -86,13 +86,6 @@ final class MemoryStore: GatewayStore {
         self.answer(then) { Self.write(commit, &$0) }
     }
 
-    func claim(_ claim: StoreClaim, epoch: UInt64, then: @escaping @Sendable (StoreAnswer) -> Void) {
-        self.answer(then) { state in
-            guard epoch == state.epoch else { return .fenced }
-            return state.trouble.map { .unavailable($0) } ?? .durable
-        }
-    }
-
     /// Waits while the store is held. The letters are read in this way.
     private func waitForRelease() async {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
@@ -136,10 +129,10 @@ final class MemoryStore: GatewayStore {
     /// The number of segments.
     var count: Int { self.state.withLock { $0.segments.count } }
 
-    /// The number of commits, claims and reads of letters that wait for ``release()``.
+    /// The number of commits and reads of letters that wait for ``release()``.
     var heldCount: Int { self.state.withLock { $0.held.count } }
 
-    /// Refuses every commit and claim with this reason; nil ends the refusals.
+    /// Refuses every commit with this reason; nil ends the refusals.
     func fail(_ trouble: String?) { self.state.withLock { $0.trouble = trouble } }
 
     /// Holds all answers until ``release()``.

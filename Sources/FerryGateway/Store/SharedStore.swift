@@ -1,0 +1,30 @@
+package import FerryMachine
+
+/// A store that several gateways share. One of them owns it at a time. It may lose the store while it runs, for example
+/// because its machine was paused.
+///
+/// ```
+///   owner ──▶ onFenced ──▶ each commit is handed over, and answered `fenced` ──▶ close
+/// ```
+///
+/// A former owner still has notifications that the new owner does not know. It goes on to append them. The store keeps
+/// them for the new owner, which gets them with ``onLate(_:)``.
+package protocol SharedStore: GatewayStore {
+    /// The right of this process to send. The store extends it with each sign that the process is still the owner.
+    var right: ForwardingRight { get }
+
+    /// Sets the closure that is called once, on any thread, when another process has the store. The call comes before
+    /// the first answer ``StoreAnswer/fenced``. From then on the store hands each commit over, and repeats that until the
+    /// commit has its answer. While the database cannot be reached, commits have no answer.
+    func onFenced(_ body: @escaping @Sendable () -> Void)
+
+    /// Sets the closure that gets the segments that a former owner handed over, in ascending order, on any thread. It
+    /// gets a segment again and again until a commit with its number in ``StoreCommit/late`` is durable.
+    func onLate(_ body: @escaping @Sendable ([StoredSegment]) -> Void)
+
+    /// Takes the feedback rows of a client for one reader. Other readers do not get them until ``FeedbackClaim/giveBack()``
+    /// or the end of the process.
+    ///
+    /// - Parameter client: the name of the client in the store.
+    func feedback(of client: String) async throws(StoreError) -> any FeedbackClaim
+}
