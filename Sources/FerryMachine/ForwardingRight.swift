@@ -4,25 +4,35 @@ internal import Synchronization
 /// The right of a process to send notifications, and error responses about them. It ends at a time, unless its owner
 /// extends it before.
 ///
-/// Another process may have the store of a gateway that was paused or cut off. Without the right, it would send each
-/// notification a second time.
+/// Another process may have the store of a gateway that was paused or cut off. Without the right, the gateway would send
+/// each notification a second time.
 ///
-/// All times are those of ``Moment/boot``. Any thread may use the object.
+/// Any thread may use the object.
 package final class ForwardingRight: Sendable {
-    /// The right without end, for a process whose store nobody else can take.
-    package static let endless = ForwardingRight(until: .distantFuture)
+    /// The right without end, of a process whose store nobody else can take.
+    package static let endless = ForwardingRight(until: .distantFuture) { .distantPast }
 
     private let end: Atomic<UInt64>
     private let tellingEnd: Atomic<UInt64>
     private let sent = Atomic(0)
+    private let clock: @Sendable () -> NIODeadline
 
-    /// - Parameter end: the end of the right. By default the process does not have it yet.
-    package init(until end: NIODeadline = .distantPast) {
-        self.end = Atomic(end.uptimeNanoseconds)
-        self.tellingEnd = Atomic(end.uptimeNanoseconds)
+    /// Makes a right that has ended.
+    ///
+    /// - Parameter clock: returns the present time. The clock must go on while the computer sleeps.
+    package convenience init(clock: @escaping @Sendable () -> NIODeadline) {
+        self.init(until: .distantPast, clock: clock)
     }
 
-    /// Sets the ends of both rights. An end in the past takes the right back.
+    private init(until end: NIODeadline, clock: @escaping @Sendable () -> NIODeadline) {
+        self.end = Atomic(end.uptimeNanoseconds)
+        self.tellingEnd = Atomic(end.uptimeNanoseconds)
+        self.clock = clock
+    }
+
+    // MARK: The owner
+
+    /// Sets the ends of both rights, by the object's clock. An end in the past takes a right away.
     ///
     /// - Parameters:
     ///   - end: the end of the right to send notifications.
@@ -32,26 +42,30 @@ package final class ForwardingRight: Sendable {
         self.tellingEnd.store((telling ?? end).uptimeNanoseconds, ordering: .releasing)
     }
 
-    /// The end of the right to send notifications.
-    package var until: NIODeadline { .uptimeNanoseconds(self.end.load(ordering: .acquiring)) }
-
-    /// Whether the right never ends, so that nobody need look at a clock.
-    package var isEndless: Bool { self.until == .distantFuture }
-
-    /// Whether notifications may be sent. Cost: one atomic load.
-    package func isHeld(at now: NIODeadline) -> Bool { now < self.until }
-
-    /// Whether error responses may be sent.
-    package func mayTell(at now: NIODeadline) -> Bool {
-        now < .uptimeNanoseconds(self.tellingEnd.load(ordering: .acquiring))
-    }
-
-    // MARK: Sent without the right
-
-    /// Counts notifications that were written after the end of the right, because it ended between the check and the
-    /// write.
-    package func noteSent(_ count: Int) { self.sent.add(count, ordering: .relaxed) }
-
     /// The number of notifications that were written after the end of the right.
     package var sentWithoutRight: Int { self.sent.load(ordering: .relaxed) }
+
+    // MARK: Senders
+
+    /// Whether the right never ends.
+    package var isEndless: Bool { self.end.load(ordering: .acquiring) == NIODeadline.distantFuture.uptimeNanoseconds }
+
+    /// Whether notifications may be sent. Costs one atomic load, and a look at the clock unless the right is endless.
+    package var isHeld: Bool { self.isHeld(until: self.end.load(ordering: .acquiring)) }
+
+    /// Whether error responses may be sent.
+    package var mayTell: Bool { self.isHeld(until: self.tellingEnd.load(ordering: .acquiring)) }
+
+    private func isHeld(until end: UInt64) -> Bool {
+        end == NIODeadline.distantFuture.uptimeNanoseconds || self.clock().uptimeNanoseconds < end
+    }
+
+    /// The time for which the right is still held; zero without it.
+    package var left: TimeAmount {
+        guard !self.isEndless else { return .hours(24) }
+        return max(.uptimeNanoseconds(self.end.load(ordering: .acquiring)) - self.clock(), .zero)
+    }
+
+    /// Counts notifications that were written although the right ended between the check and the write.
+    package func noteSent(_ count: Int) { self.sent.add(count, ordering: .relaxed) }
 }

@@ -14,7 +14,7 @@ package protocol ProviderMachine: ~Copyable, SendableMetatype {
 
     /// The outcomes and the counts. The owner takes new outcomes from here.
     var outcomes: OutcomeLog { get set }
-    /// Whether outcomes wait for their reader. If so, no further notification may be written.
+    /// Whether no further notification may be written: outcomes wait for their reader, or the right to send is missing.
     var isPaused: Bool { get set }
     /// Whether the program wants `transmitted` events, which cost an allocation for each flush.
     var reportsTransmitted: Bool { get set }

@@ -13,6 +13,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         var logger: Logger
         /// The source of provider tokens. Nil if the provider uses a certificate.
         var tokens: ProviderTokenSource?
+        /// The right to send.
+        var right = ForwardingRight.endless
         /// Called at the end of each turn of the event loop, with the machine.
         var turnEnded: ((borrowing Machine) -> Void)?
         /// Whether to poll the socket for a moment before the event loop sleeps, while one answer holds up all
@@ -29,6 +31,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     /// The reader is woken for this many outcomes, or this time after the first.
     private static var readerBatch: Int { 128 }
     private static var readerDelay: TimeAmount { .milliseconds(5) }
+    /// How often queued notifications look for the right to send.
+    private static var rightInterval: TimeAmount { .milliseconds(50) }
     /// The longest time that unread bytes delay a deadline. A peer may never stop sending.
     private static var readLimit: TimeAmount { .seconds(1) }
 
@@ -60,6 +64,9 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private var connectionTrouble = TroubleLog()
     private var providerTrouble = TroubleLog()
     private var hasLoggedPause = false
+    private let right: ForwardingRight
+    /// Whether the right to send was missing in this turn.
+    private var isWithoutRight = false
     private let patience: Patience
     private let turnEnded: ((borrowing Machine) -> Void)?
 
@@ -87,6 +94,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         if commons.observer?.wantsTimes == true { self.machine.measureTimes() }
         self.turnEnded = options.turnEnded
         self.patience = options.patience
+        self.right = options.right
         self.logger = options.logger
         self.tokens = options.tokens.map { TokenDesk($0) }
         self.busyPoll = options.looksBeforeSleeping ? BusyPoll() : nil
@@ -240,12 +248,17 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     /// lane has its own connection.
     private func write() {
         self.machine.reportsTransmitted = self.commons.events.hasTransmittedSubscribers
-        let isPaused = self.commons.isFull(for: self.index)
-        if isPaused, !self.machine.isPaused { self.logPause() }
-        self.machine.isPaused = isPaused
+        let isFull = self.commons.isFull(for: self.index)
+        if isFull, !self.machine.isPaused { self.logPause() }
+        self.isWithoutRight = !self.right.isHeld
+        self.machine.isPaused = isFull || self.isWithoutRight
+        let before = self.machine.unsettledCount
         for connection in self.connections.values {
             self.write(to: connection)
         }
+        let written = self.machine.unsettledCount - before
+        // The process may have been stopped between the check and the writes.
+        if written > 0, !self.right.isEndless, !self.right.isHeld { self.right.noteSent(written) }
     }
 
     /// Says that a reader is missing or slow: otherwise `submit` would wait without a word.
@@ -351,7 +364,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     }
 
     private func schedule() {
-        let deadline = min(self.machine.nextDeadline ?? .distantFuture, self.wakesReaderAt ?? .distantFuture)
+        var deadline = min(self.machine.nextDeadline ?? .distantFuture, self.wakesReaderAt ?? .distantFuture)
+        if self.isWithoutRight, self.machine.queuedCount > 0 { deadline = min(deadline, .now() + Self.rightInterval) }
         guard deadline < .distantFuture, self.loop.needsTimer(by: deadline) else { return }
         self.loop.setTimer(at: max(deadline, .now() + Self.timerResolution)) { self.run() }
     }

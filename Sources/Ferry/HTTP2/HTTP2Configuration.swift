@@ -1,5 +1,6 @@
 public import FerryCore
 public import FerryHTTP2
+package import FerryMachine
 public import FerryOpenSSL
 public import FerryProxy
 public import Logging
@@ -83,6 +84,8 @@ public struct HTTP2Configuration: Sendable {
     package var embedding: Embedding?
     /// Gets each device that APNs calls gone. Not used by a provider of two protocols, which has its own.
     package var goneDevices: GoneDeviceSink?
+    /// The right to send. Without it, notifications stay in the queue.
+    package var right = ForwardingRight.endless
 
     /// Makes a configuration for any server that behaves like APNs.
     ///

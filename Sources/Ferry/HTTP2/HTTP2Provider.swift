@@ -55,6 +55,7 @@ public final class HTTP2Provider: LoopProvider {
                 options: .init(
                     logger: configuration.logger,
                     tokens: configuration.tokens,
+                    right: configuration.right,
                     looksBeforeSleeping: options.looksBeforeSleeping,
                     patience: Patience(http2: options)
                 )

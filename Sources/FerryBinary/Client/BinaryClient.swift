@@ -77,7 +77,7 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     /// The same for the probes of searches.
     var searchProbePermission = ProbePermission(pause: Self.probePause)
     var stage = Stage.running
-    /// Whether outcomes wait for their reader. If so, no further notification may be written.
+    /// Whether no further notification may be written; see `ProviderMachine`.
     package var isPaused = false
     /// Whether the program wants `transmitted` events. They cost an allocation for each flush.
     package var reportsTransmitted = false

@@ -44,7 +44,7 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
     /// The token that APNs refused last, and why. Nil after another token is used, or after the hold was reported.
     var tokenRefusal: (token: ProviderToken, reason: Reason)?
     package var outcomes = OutcomeLog()
-    /// Whether outcomes wait for their reader. If so, no further notification may be written.
+    /// Whether no further notification may be written; see `ProviderMachine`.
     package var isPaused = false
     /// Whether the program wants `transmitted` events. They cost an allocation for each flush.
     package var reportsTransmitted = false
