@@ -200,6 +200,10 @@ enum GatewayBounds {
         /// The time between two tries while the store refuses commits.
         static let retry: TimeAmount = .seconds(1)
 
+        /// How long the clients of a former owner wait after it has handed everything over. The new owner reads that within
+        /// this time, and then knows the copies of clients that send again after a close.
+        static let handover: TimeAmount = .seconds(1)
+
         /// How long a segment stays after its last job was answered. Its frames may be needed after a crash.
         static let lifetime = GatewayBounds.crashLifetime
         /// The jobs of the oldest segments are rewritten if fewer than one in this number of jobs is unanswered.

@@ -177,6 +177,11 @@ final class GatewayMessages: Sendable {
                 .storeTaken,
                 "another gateway has taken the store. This one delivers nothing more: stop it."
             )
+        case .handingOver:
+            self.alarm(
+                .storeTaken,
+                "another gateway has taken the store. This one hands over what it has read, and delivers nothing more."
+            )
         case .listTrouble(let reason):
             let place = self.isStored ? "the store" : "memory"
             self.alarm(

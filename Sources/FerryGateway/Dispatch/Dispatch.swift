@@ -207,12 +207,19 @@ package struct Dispatch: ~Copyable {
     ///
     /// - Parameter durable: the last segment that the store has; nil without a store.
     mutating func abandon(durable: UInt64?) {
-        self.stage = .abandoned(isKept: durable != nil)
+        self.stop(isKept: durable != nil)
+        self.giveUp(durable: durable) { $0.isUnderWay }
+    }
+
+    /// Sends nothing more to an upstream.
+    ///
+    /// - Parameter isKept: whether another process sends the rest.
+    mutating func stop(isKept: Bool) {
+        self.stage = .abandoned(isKept: isKept)
         self.delayed = Heap()
         for outgoing in self.outgoing {
             for id in outgoing.takeTags() { self.jobs.change(JobID(rawValue: id)) { $0.way = .none } }
         }
-        self.giveUp(durable: durable) { $0.isUnderWay }
     }
 
     /// Gives up every notification without an answer after the end of the upstreams. Without a store, only the list

@@ -11,7 +11,7 @@ extension GatewayMachine {
     }
 
     func surroundings(of key: ReplayScope, now: Moment) -> GatewayScope.Surroundings {
-        GatewayScope.Surroundings(now: now, spool: self.spool(for: key.identity, now: now))
+        GatewayScope.Surroundings(now: now, spool: self.spool(for: key.identity, now: now), mayTell: self.mayTell)
     }
 
     /// Calls `body` with a scope, and carries out the effects. `body` cannot use the other scopes.
@@ -44,7 +44,8 @@ extension GatewayMachine {
                 self.places[id] = nil
                 self.traffic[key.identity].connections -= 1
                 self.hasClosed = true
-                if isJournalled { self.journal?.closed(id, now: now) }
+                // The new owner opens an episode for each connection that it takes over, and a closed one has none.
+                if isJournalled, self.handover == nil { self.journal?.closed(id, now: now) }
                 self.actions.append(Action(connection: id, work: .close))
             case .read(let id, let isReading):
                 self.actions.append(Action(connection: id, work: .read(isReading)))

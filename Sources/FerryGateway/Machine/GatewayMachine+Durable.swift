@@ -60,7 +60,7 @@ extension GatewayMachine {
     func carrySparse(now: Moment) {
         let segments = self.journal?.timePassed(now: now.monotonic) ?? []
         // At the shutdown, no job may depend on a segment that is still to be written.
-        guard self.endsAt == nil else { return }
+        guard self.endsAt == nil, self.handover == nil else { return }
         for segment in segments {
             let read = segment.jobs.map { $0.map { JobID(rawValue: $0) } } ?? []
             for id in read + segment.carried {

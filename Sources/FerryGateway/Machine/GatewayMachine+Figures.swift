@@ -95,7 +95,7 @@ extension GatewayMachine {
             oldestAge: oldest.map { Double($0.age(now: now.monotonic).nanoseconds) / 1e9 },
             underWay: self.dispatch.underWay,
             isOpen: self.isOpen(now: now),
-            store: self.journal?.condition,
+            store: self.handover == nil ? self.journal?.condition : .taken,
             letters: self.journal == nil ? nil : self.letters.figures,
             listTrouble: self.list?.trouble
         )

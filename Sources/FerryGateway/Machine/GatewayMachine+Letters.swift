@@ -58,7 +58,9 @@ extension GatewayMachine {
         guard letter.expiration == 0 || letter.expiration > now.epochSeconds else { return .expired }
         let identity = self.dispatch.identities.firstIndex { $0.storeName == letter.client && $0.isConfigured }
         guard let identity else { return .unknownClient }
-        guard self.endsAt == nil, self.spool(for: identity, now: now) == .open else { return .noRoom }
+        guard self.endsAt == nil, !self.isStoreTaken, self.spool(for: identity, now: now) == .open else {
+            return .noRoom
+        }
         let scope = ReplayScope(identity: identity, address: letter.address)
         let connection: ConnectionID
         if let known = connections[scope] {
@@ -100,7 +102,7 @@ extension GatewayMachine {
     func drop(_ ids: [APNSID], now: Moment) -> [LetterResult] {
         ids.map { apnsID in
             let key = Letter.key(of: apnsID)
-            guard self.journal?.isFenced == false else { return .noRoom }
+            guard self.journal != nil, !self.isStoreTaken else { return .noRoom }
             guard self.letters.remove(Letter.job(ofKey: key)) else { return .missing }
             self.journal?.change([StoreChange(.letters, key: key, value: nil)], now: now)
             return .done

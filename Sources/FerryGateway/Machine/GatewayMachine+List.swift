@@ -10,7 +10,7 @@ extension GatewayMachine {
             self.journal?.change(rows, now: now)
             self.countUnlisted(lost)
         }
-        if self.isStoreTaken, let durable = self.journal?.durable { self.list?.leave(durable: durable) }
+        if self.isFenced, let durable = self.journal?.durable { self.list?.leave(durable: durable) }
     }
 
     /// Returns the next lines for the file of the list of rejections. Call it before ``takeEvents()``, and pass the
@@ -19,7 +19,7 @@ extension GatewayMachine {
         self.noteLines(now: now)
         // If another process has the store, nothing becomes durable, and the file is the only place for the lines that this
         // process has kept.
-        let durable = self.isStoreTaken ? nil : self.journal?.durable
+        let durable = self.isFenced ? nil : self.journal?.durable
         return self.list?.takeBatch(durable: durable ?? .max, now: now.monotonic)
     }
 
@@ -34,6 +34,9 @@ extension GatewayMachine {
         let place = place.first { $0.key == RejectionList.placeKey }.flatMap { ListPlace($0.value) }
         self.list?.restore(rows, place: place)
     }
+
+    /// Whether another process has the store, and no commit is handed over to it.
+    private var isFenced: Bool { self.journal?.isFenced ?? false }
 
     // MARK: The end
 
@@ -50,6 +53,6 @@ extension GatewayMachine {
 
     /// Gives up the lines that neither the file nor a store has.
     func abandonList() {
-        self.countUnlisted(self.list?.abandon(durable: self.isStoreTaken ? self.journal?.durable : nil) ?? 0)
+        self.countUnlisted(self.list?.abandon(durable: self.isFenced ? self.journal?.durable : nil) ?? 0)
     }
 }

@@ -23,8 +23,17 @@ extension GatewayMachine {
     /// Takes the answer of the store to the commit with this segment.
     func stored(_ segment: UInt64, _ answer: StoreAnswer, now: Moment) {
         let before = self.journal?.spool(now: now.monotonic)
+        var answer = answer
+        if answer == .fenced, self.isShared {
+            self.handOver(now: now)
+            // The new owner has or gets this commit, so the next ones can follow.
+            answer = .durable
+        }
         if answer == .fenced { self.storeTaken(now: now) }
-        if self.journal?.answered(segment, answer, now: now.monotonic) ?? false { self.goOn(now: now) }
+        if self.journal?.answered(segment, answer, now: now.monotonic) ?? false, self.handover == nil {
+            self.goOn(now: now)
+        }
+        self.goOnHandingOver(now: now)
         self.wakeClients(since: before, now: now)
     }
 

@@ -8,7 +8,7 @@ extension GatewayMachine {
     var nextDeadline: NIODeadline? {
         [
             self.scopes.nextDeadline, self.dispatch.nextDeadline, self.journal?.nextDeadline, self.list?.nextDeadline,
-            self.letters.nextDeadline,
+            self.letters.nextDeadline, self.handover?.nextDeadline,
         ]
         .compactMap(\.self).min()
     }
@@ -24,6 +24,7 @@ extension GatewayMachine {
         self.removeOldLetters(now: now)
         self.carrySparse(now: now)
         self.wakeClients(now: now)
+        self.goOnHandingOver(now: now)
         while let place = self.scopes.popDue(now: now.monotonic) {
             self.turn(of: place, now: now) { $0.timePassed($1, &$2) }
         }

@@ -68,10 +68,16 @@ final class GatewayMachine {
     var hasClosed = false
     var actions: [Action] = []
     /// When the remaining connections are closed; nil until the shutdown begins.
-    private(set) var endsAt: NIODeadline?
+    var endsAt: NIODeadline?
     /// The number of lost notifications when the machine was first abandoned.
-    private var lostBefore = 0
+    var lostBefore = 0
     var lastSpool = GatewayConnection.Spool.open
+    /// Whether other processes share the store.
+    let isShared: Bool
+    /// Whether error responses may be written. The owner sets it before each input.
+    var mayTell = true
+    /// The handing over to the process that has the store now; nil while this process is the owner.
+    var handover: Handover?
     /// When the store was copied from another store, in UNIX seconds; nil unless this is the first start with the copy.
     private(set) var copiedAt: UInt32?
 
@@ -80,9 +86,11 @@ final class GatewayMachine {
     ///   - list: the list of rejections; nil if it has no file.
     ///   - firstConnection: the number of the first connection. No connection with this store has had this number.
     ///   - makeKey: a keyed hash with a secret key.
+    ///   - isShared: whether other processes share the store.
     init(
         _ dispatch: consuming Dispatch,
         journal: Journal? = nil,
+        isShared: Bool = false,
         list: RejectionList? = nil,
         firstConnection: UInt64 = 1,
         makeKey: @escaping ([UInt8], UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>) -> ReplayKey
@@ -91,6 +99,7 @@ final class GatewayMachine {
         self.dispatch = dispatch
         self.scopes = Scopes(isStored: journal != nil)
         self.journal = journal
+        self.isShared = isShared
         self.list = list
         self.lastConnection = firstConnection - 1
         self.makeKey = makeKey
@@ -130,7 +139,7 @@ final class GatewayMachine {
     }
 
     /// Whether another process has the store.
-    var isStoreTaken: Bool { self.journal?.isFenced ?? false }
+    var isStoreTaken: Bool { self.handover != nil || self.journal?.isFenced ?? false }
 
     func spool(for identity: Int, now: Moment) -> GatewayConnection.Spool {
         guard self.dispatch.jobs.hasRoom(for: identity) else { return .full }
@@ -282,5 +291,5 @@ final class GatewayMachine {
     }
 
     /// The number of notifications that the gateway has given up, including those that may have arrived.
-    private var lost: Int { self.dispatch.verdicts.counts.deadLetters + self.dispatch.verdicts.counts.unknown }
+    var lost: Int { self.dispatch.verdicts.counts.deadLetters + self.dispatch.verdicts.counts.unknown }
 }

@@ -19,6 +19,8 @@ struct GatewayScope: ~Copyable {
         var now: Moment
         /// The room for unresolved notifications.
         var spool: GatewayConnection.Spool
+        /// Whether error responses may be written; see ``ForwardingRight``.
+        var mayTell = true
     }
 
     /// The deadline of a connection. A timer that fires too early does no harm, so most inputs set no new one.
@@ -54,6 +56,18 @@ struct GatewayScope: ~Copyable {
     var isOpen: Bool { !self.connections.all.isEmpty }
 
     func standing(now: Moment) -> ReplayFilter.Standing { self.filter.standing(now: now.monotonic) }
+
+    /// Returns the standing for a connection. Without the right to tell, each client counts as one that hears nothing, so
+    /// that its rejections are deferred.
+    private static func standing(
+        _ standing: ReplayFilter.Standing,
+        _ around: Surroundings
+    ) -> ReplayFilter.Standing {
+        guard !around.mayTell else { return standing }
+        var standing = standing
+        standing.replayClass = .never
+        return standing
+    }
 
     /// The job of a notification that its connection keeps.
     func job(of reader: Job.Reader) -> JobID? {
@@ -124,7 +138,7 @@ struct GatewayScope: ~Copyable {
     ) {
         guard let index = self.connections.index(of: id) else { return Self.noConnection() }
         let start = effects.count
-        let standing = self.standing(now: around.now)
+        let standing = Self.standing(self.standing(now: around.now), around)
         let action = Self.received(
             &self.connections.all[index],
             &self.filter,
@@ -206,7 +220,7 @@ struct GatewayScope: ~Copyable {
             job,
             fate,
             now: around.now.monotonic,
-            standing: standing,
+            standing: Self.standing(standing, around),
             effects: &effects
         )
         self.perform(action, index, around, &effects)
@@ -286,7 +300,7 @@ struct GatewayScope: ~Copyable {
     ) {
         guard let index = self.connections.index(of: id) else { return Self.noConnection() }
         self.connections.all[index].connection.spool = around.spool
-        let (now, standing) = (around.now.monotonic, self.standing(now: around.now))
+        let (now, standing) = (around.now.monotonic, Self.standing(self.standing(now: around.now), around))
         let action = body(&self.connections.all[index].connection, now, standing, &effects)
         self.perform(action, index, around, &effects)
     }

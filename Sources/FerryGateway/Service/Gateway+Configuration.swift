@@ -50,6 +50,9 @@ extension Gateway {
         package var store: (any GatewayStore)?
         /// The file of the list of rejections; nil if only ``onEvent`` gets the rejections.
         package var list: ListFile?
+        /// Called on the gateway's event loop, once, when another process has taken a ``SharedStore``, and this gateway has
+        /// handed over what it had and closed its clients. Shut it down then.
+        package var onHandedOver: @Sendable () -> Void = {}
         /// Gets each event that should be logged, with the counts at that time. It runs on the gateway's event loop,
         /// and must not block.
         package var onEvent: @Sendable (GatewayEvent, FateCounts) -> Void = { _, _ in }

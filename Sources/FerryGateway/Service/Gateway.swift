@@ -116,6 +116,7 @@ package final class Gateway: Sendable {
             list: configuration.list,
             names: [],
             on: eventLoop,
+            onHandedOver: configuration.onHandedOver,
             onEvent: configuration.onEvent
         )
         driver.rename(tables.identities)

@@ -30,6 +30,8 @@ final class GatewayDriver: @unchecked Sendable {
     private var names: [String]
     private var storeNames: [String]
     private let onEvent: (GatewayEvent, FateCounts) -> Void
+    private var onHandedOver: (() -> Void)?
+    private let right: ForwardingRight
     private(set) var handlers: [ConnectionID: GatewayHandler] = [:]
     private var strangers = StrangerNames()
     /// The number of connections whose TLS handshake has not ended. The shutdown waits for them, too, because their
@@ -64,6 +66,7 @@ final class GatewayDriver: @unchecked Sendable {
         list: ListFile? = nil,
         names: [String],
         on eventLoop: any EventLoop,
+        onHandedOver: @escaping () -> Void = {},
         onEvent: @escaping (GatewayEvent, FateCounts) -> Void
     ) {
         self.names = names
@@ -73,12 +76,18 @@ final class GatewayDriver: @unchecked Sendable {
         self.store = store
         self.shared = store as? any SharedStore
         self.list = list
+        self.right = self.shared?.right ?? .endless
         self.loop = MachineLoop(on: eventLoop)
+        self.onHandedOver = onHandedOver
         self.onEvent = onEvent
     }
 
-    /// Begins to take the outcomes of the upstreams.
+    /// Begins to take the outcomes of the upstreams, and the news of a shared store.
     func start() {
+        self.shared?.onFenced { [weak self] in
+            guard let self else { return }
+            self.eventLoop.execute { self.run { $0.handOver(now: $1) } }
+        }
         for upstream in self.upstreams { self.listen(to: upstream.outcomes) }
         // Notifications of an earlier process are sent before the first client connects.
         self.eventLoop.execute { self.run { $0.timePassed(now: $1) } }
@@ -289,7 +298,10 @@ final class GatewayDriver: @unchecked Sendable {
     func run(_ input: (GatewayMachine, Moment) -> Void) {
         let now = Moment.now
         defer { self.work.turns.add(nanoseconds: (NIODeadline.now() - now.monotonic).nanoseconds) }
+        self.machine.mayTell = self.right.mayTell
+        let wasOwner = self.machine.handover == nil
         input(self.machine, now)
+        if wasOwner, self.machine.handover != nil { self.stopReading() }
         self.loop.run {
             self.carryOut()
             self.forward()
@@ -298,6 +310,7 @@ final class GatewayDriver: @unchecked Sendable {
             self.commit()
         } afterwards: {
             self.schedule()
+            self.checkHandedOver()
             self.checkClients()
             self.checkSettled()
             self.checkWritten()
@@ -315,10 +328,10 @@ final class GatewayDriver: @unchecked Sendable {
     private func carryOut(_ action: GatewayMachine.Action) {
         guard let handler = self.handlers[action.connection] else { return }
         switch action.work {
-        case .tell(let response): handler.tell(response)
+        case .tell(let response): if self.right.mayTell { handler.tell(response) } else { handler.closeOutput() }
         case .closeOutput: handler.closeOutput()
         case .close: handler.close()
-        case .read(let isReading): handler.setReading(isReading)
+        case .read(let isReading): handler.setReading(isReading && self.machine.handover == nil)
         }
     }
 
@@ -408,6 +421,14 @@ final class GatewayDriver: @unchecked Sendable {
         self.onClientsGone = body
         if case .running = self.stage { self.stage = .ending }
         self.run { $0.shutDown(now: $1) }
+    }
+
+    /// Stops reading from all clients, because another process has the store.
+    private func stopReading() { for handler in self.handlers.values { handler.setReading(false) } }
+
+    private func checkHandedOver() {
+        guard self.machine.isHandedOver else { return }
+        self.onHandedOver.take()?()
     }
 
     private func checkClients() {

@@ -99,6 +99,7 @@ extension GatewayMachine {
         let machine = GatewayMachine(
             dispatch,
             journal: journal,
+            isShared: store is any SharedStore,
             list: list,
             firstConnection: first,
             makeKey: hash.key

@@ -46,10 +46,14 @@ enum GatewayProcess {
         }
         let journal = Journal(epoch: opening.epoch, identities: ["old"], boot: boot, checksum: Self.checksum)
         let list = hasList ? RejectionList(clients: ["old"], firstNumber: first, isStored: true) : nil
-        let machine = GatewayMachine(dispatch, journal: journal, list: list, firstConnection: first) {
-            _,
-            token,
-            payload in makeKey(Array(token)[...], Array(payload)[...])
+        let machine = GatewayMachine(
+            dispatch,
+            journal: journal,
+            isShared: store.isShared,
+            list: list,
+            firstConnection: first
+        ) { _, token, payload in
+            makeKey(Array(token)[...], Array(payload)[...])
         }
         machine.restoreList(store.all(.rejections), place: store.all(.list))
         machine.restoreLetters(store.page(.letters, after: [], limit: .max))

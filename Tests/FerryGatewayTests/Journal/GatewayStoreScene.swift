@@ -16,6 +16,7 @@ final class GatewayStoreScene {
     private(set) var now = Moment(monotonic: GatewayStoreScene.start, epochSeconds: 1_700_000_000)
     private(set) var sent: [Submission] = []
     private(set) var told: [ErrorResponse] = []
+    private(set) var closed: [ConnectionID] = []
     private(set) var events: [GatewayEvent] = []
     /// What the file of the list of rejections was asked to write.
     private(set) var batches: [ListBatch] = []
@@ -140,7 +141,11 @@ final class GatewayStoreScene {
     func collect() {
         while true {
             for action in self.machine.takeActions() {
-                if case .tell(let response) = action.work { self.told.append(response) }
+                switch action.work {
+                case .tell(let response): self.told.append(response)
+                case .close: self.closed.append(action.connection)
+                case .closeOutput, .read: break
+                }
             }
             self.writeList()
             self.events += self.machine.takeEvents()

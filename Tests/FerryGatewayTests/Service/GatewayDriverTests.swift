@@ -1,4 +1,5 @@
 import FerryBinary
+import FerryMachine
 import NIOCore
 import NIOEmbedded
 import Testing
@@ -59,6 +60,28 @@ import Testing
             machine.received(connection, frame, now: now)
         }
         eventLoop.run()
+    }
+
+    @Test func `a gateway whose shared store is taken hands over, and says when that is done`() throws {
+        let (store, eventLoop) = (SharedMemoryStore(), EmbeddedEventLoop())
+        let machine = try GatewayProcess.machine(store.memory, now: .now) { token, _ in
+            ReplayKey(high: 0, low: UInt64(token.first ?? 0))
+        }
+        var isHandedOver = false
+        let driver = GatewayDriver(machine, upstreams: [], store: store, names: ["old"], on: eventLoop) {
+            isHandedOver = true
+        } onEvent: { _, _ in
+        }
+        driver.start()
+        Self.push(1, to: driver, on: eventLoop)
+        store.fence()
+        eventLoop.run()
+        #expect(!driver.isOpen(for: "192.0.2.1") && !isHandedOver)
+        driver.run { machine, now in
+            machine.goOnHandingOver(now: Moment(monotonic: now.monotonic + .seconds(1), epochSeconds: now.epochSeconds))
+        }
+        #expect(isHandedOver && machine.connectionCount == 0)
+        driver.finish()
     }
 
     @Test(arguments: [false, true]) func `while the store is in trouble or taken, clients are refused for that`(

@@ -5,6 +5,8 @@ import FerryCore
 /// A store that ends with its process, for tests. It can be slow, full, or taken by another owner.
 ///
 /// To act as a new process after a kill, open the same object again.
+///
+/// If the store is shared, it keeps the commits of a former owner as late segments.
 final class MemoryStore: GatewayStore {
     private struct State {
         var epoch: UInt64 = 0
@@ -12,6 +14,8 @@ final class MemoryStore: GatewayStore {
         /// The number of the last commit.
         var last: UInt64 = 0
         var rows: [StoreTable: [[UInt8]: [UInt8]]] = [:]
+        var late: [UInt64: [UInt8]] = [:]
+        var done: Set<UInt64> = []
         var trouble: String?
         /// The first commit that was refused. Later ones are refused too, until it is repeated.
         var refused: (number: UInt64, reason: String)?
@@ -21,10 +25,12 @@ final class MemoryStore: GatewayStore {
 
     private let node: UInt64
     private let hashKey: [UInt8]
+    let isShared: Bool
     private let state = Locked(State())
 
     /// - Parameter hashKey: sixteen bytes.
-    init(node: UInt64 = 1, hashKey: [UInt8] = Array(repeating: 7, count: 16)) {
+    init(node: UInt64 = 1, hashKey: [UInt8] = Array(repeating: 7, count: 16), isShared: Bool = false) {
+        self.isShared = isShared
         self.node = node
         self.hashKey = hashKey
     }
@@ -35,7 +41,8 @@ final class MemoryStore: GatewayStore {
     func take() -> StoreOpening {
         self.state.withLock { state in
             state.epoch += 1
-            state.held = []
+            // The commits of a former owner are handed over later.
+            if !self.isShared { state.held = [] }
             state.refused = nil
             return StoreOpening(node: self.node, epoch: state.epoch, hashKey: self.hashKey, last: state.last)
         }
@@ -80,10 +87,10 @@ final class MemoryStore: GatewayStore {
     }
 
     /// Does the same as ``append(_:then:)`` for a store that is not held.
-    func write(_ commit: StoreCommit) -> StoreAnswer { self.state.withLock { Self.write(commit, &$0) } }
+    func write(_ commit: StoreCommit) -> StoreAnswer { self.state.withLock { self.write(commit, &$0) } }
 
     func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void) {
-        self.answer(then) { Self.write(commit, &$0) }
+        self.answer(then) { self.write(commit, &$0) }
     }
 
     /// Waits while the store is held. The letters are read in this way.
@@ -107,8 +114,15 @@ final class MemoryStore: GatewayStore {
         if let answer { then(answer) }
     }
 
-    private static func write(_ commit: StoreCommit, _ state: inout State) -> StoreAnswer {
-        guard commit.epoch == state.epoch else { return .fenced }
+    private func write(_ commit: StoreCommit, _ state: inout State) -> StoreAnswer {
+        let number = commit.segment.number
+        guard commit.epoch == state.epoch else {
+            guard self.isShared else { return .fenced }
+            if let trouble = state.trouble { return .unavailable(trouble) }
+            if state.segments[number] == nil, state.late[number] == nil { state.late[number] = commit.segment.bytes }
+            Self.change(commit.changes, &state)
+            return .fenced
+        }
         if let refused = state.refused, refused.number < commit.segment.number { return .unavailable(refused.reason) }
         if let trouble = state.trouble {
             state.refused = (commit.segment.number, trouble)
@@ -118,13 +132,26 @@ final class MemoryStore: GatewayStore {
         state.last = max(state.last, commit.segment.number)
         state.segments[commit.segment.number] = commit.segment.bytes
         for number in commit.drops { state.segments[number] = nil }
-        for change in commit.changes { state.rows[change.table, default: [:]][change.key] = change.value }
+        state.done.formUnion(commit.late)
+        Self.change(commit.changes, &state)
         return .durable
+    }
+
+    private static func change(_ changes: [StoreChange], _ state: inout State) {
+        for change in changes { state.rows[change.table, default: [:]][change.key] = change.value }
     }
 
     func close() async { self.release() }
 
     // MARK: Faults
+
+    /// The late segments that no owner has taken over.
+    var late: [StoredSegment] {
+        self.state.withLock { state in
+            state.late.filter { !state.done.contains($0.key) }.sorted { $0.key < $1.key }
+                .map { StoredSegment(number: $0.key, bytes: $0.value) }
+        }
+    }
 
     /// The number of segments.
     var count: Int { self.state.withLock { $0.segments.count } }

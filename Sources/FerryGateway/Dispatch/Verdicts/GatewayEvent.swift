@@ -33,6 +33,8 @@ package enum GatewayEvent: Hashable, Sendable {
     case storeAllClear
     /// Another gateway has taken the store. This one delivers nothing more.
     case storeTaken
+    /// Another gateway has the shared store. This one hands over what it has read, and delivers nothing more.
+    case handingOver
 
     /// The file of the list of rejections cannot be written, for the reason in this text. Its lines wait.
     case listTrouble(String)

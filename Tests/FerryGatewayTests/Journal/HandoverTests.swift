@@ -1,0 +1,133 @@
+import FerryBinary
+import FerryCore
+import FerryMachine
+import NIOCore
+import Testing
+
+@testable import FerryGateway
+
+/// What a gateway does after another one has taken their shared store.
+@Suite struct HandoverTests {
+    private static let bad = Outcome.rejected(Rejection(reason: .badDeviceToken, origin: .apns, status: 400))
+
+    /// A gateway with a client, and the gateway that has taken its store.
+    private func scenes() throws -> (old: GatewayStoreScene, new: GatewayStoreScene, ConnectionID) {
+        let store = MemoryStore(isShared: true)
+        let old = try GatewayStoreScene(on: store)
+        let connection = old.connect()
+        old.push([0xff], 0, on: connection)
+        old.answer([0xff])
+        return (old, try GatewayStoreScene(on: store), connection)
+    }
+
+    private func deadLetters(_ scene: GatewayStoreScene) -> [[UInt8]?] {
+        scene.events.compactMap { if case .deadLetter(let refusal) = $0 { refusal.token } else { nil } }
+    }
+
+    @Test func `it hands over what it read, and forwards and lists nothing more`() throws {
+        let (old, new, connection) = try self.scenes()
+        old.push([1], 1, on: connection)
+        old.push([2], 2, on: connection)
+        #expect(old.sentTokens.isEmpty)
+        #expect(old.events.contains(.handingOver))
+        #expect(self.deadLetters(old).isEmpty)
+        #expect(!old.machine.isOpen(identity: 0, now: old.now))
+        #expect(new.store.late.count == 2)
+        old.machine.abandon()
+        #expect(old.machine.giveUpUnanswered())
+        #expect(self.deadLetters(old).isEmpty)
+    }
+
+    @Test func `it closes its clients a second later, without a word`() throws {
+        let (old, _, connection) = try self.scenes()
+        old.push([1], 1, on: connection)
+        old.wait(.milliseconds(990))
+        #expect(old.closed.isEmpty && !old.machine.isHandedOver)
+        old.wait(.milliseconds(20))
+        #expect(old.closed == [connection] && old.machine.isHandedOver)
+        #expect(old.told.isEmpty)
+    }
+
+    @Test func `bytes that are read during that second are handed over before the close`() throws {
+        let (old, new, connection) = try self.scenes()
+        old.push([1], 1, on: connection)
+        old.store.hold()
+        old.push([2], 2, on: connection)
+        old.wait(.seconds(2))
+        #expect(old.closed.isEmpty)
+        old.store.release()
+        old.collect()
+        #expect(old.closed == [connection])
+        #expect(new.store.late.count == 2)
+    }
+
+    @Test func `answers that come after the loss are handed over, and tell nobody anything`() throws {
+        let store = MemoryStore(isShared: true)
+        let old = try GatewayStoreScene(on: store)
+        old.warm()
+        let connection = old.connect()
+        old.push([1], 1, on: connection)
+        old.push([2], 2, on: connection)
+        _ = store.take()
+        old.answer([1], Self.bad)
+        old.wait(.milliseconds(500))
+        #expect(old.told.isEmpty && old.machine.isStoreTaken)
+        old.wait(.seconds(3))
+        #expect(old.told.isEmpty && old.machine.isHandedOver)
+    }
+
+    @Test func `while the store cannot be reached, it keeps what it read and its clients, and says so`() throws {
+        let (old, _, connection) = try self.scenes()
+        old.store.fail("The database is away.")
+        old.machine.handOver(now: old.now)
+        old.push([1], 1, on: connection)
+        old.wait(.seconds(30))
+        #expect(old.closed.isEmpty && !old.machine.isHandedOver)
+        #expect(old.events.contains(.storeTrouble("The database is away.")))
+        old.store.fail(nil)
+        old.wait(.seconds(5))
+        #expect(old.closed == [connection] && old.machine.isHandedOver)
+        #expect(!old.store.late.isEmpty)
+    }
+
+    @Test func `at the end, what it could not hand over is listed as a dead letter`() throws {
+        let (old, _, connection) = try self.scenes()
+        old.store.fail("The database is away.")
+        old.machine.handOver(now: old.now)
+        old.push([1], 1, on: connection)
+        old.machine.abandon()
+        old.collect()
+        #expect(self.deadLetters(old) == [[1]])
+        #expect(!old.machine.giveUpUnanswered())
+    }
+
+    // MARK: The right to tell
+
+    @Test func `without the right to tell, a rejection is deferred to the next push to the token`() throws {
+        let scene = try GatewayStoreScene()
+        scene.warm()
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        scene.push([2], 2, on: connection)
+        scene.machine.mayTell = false
+        scene.answer([1], Self.bad)
+        scene.wait(.seconds(3))
+        #expect(scene.told.isEmpty && scene.machine.counts.deferred == 1)
+        scene.machine.mayTell = true
+        scene.push([1], 3, on: connection)
+        scene.wait(.seconds(1))
+        #expect(scene.told.map(\.identifier) == [3])
+    }
+
+    @Test func `without the right to tell, the end is a plain close`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        scene.push([2], 2, on: connection)
+        scene.acceptAll()
+        scene.machine.mayTell = false
+        scene.shutDown()
+        scene.wait(.seconds(20))
+        #expect(scene.told.isEmpty && scene.closed == [connection])
+    }
+}
