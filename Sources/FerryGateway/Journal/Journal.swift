@@ -62,6 +62,7 @@ package struct Journal {
     private var named: Set<ConnectionID> = []
     private var changes: [StoreChange] = []
     private var drops: [UInt64] = []
+    private var late: [UInt64] = []
     /// Whether an action waits for the open segment.
     private var isAwaited = false
     /// When the first record of the open segment came; nil if the segment is empty.
@@ -82,6 +83,9 @@ package struct Journal {
 
     /// The first number that an epoch uses for segments, connections and jobs. No number is used in two epochs.
     static func firstNumber(of epoch: UInt64) -> UInt64 { epoch << 40 }
+
+    /// The epoch that has this number.
+    static func epoch(of number: UInt64) -> UInt64 { number >> 40 }
 
     /// - Parameters:
     ///   - identities: the names of the identities, by number. They are written to disk.
@@ -219,12 +223,28 @@ package struct Journal {
 
     /// Notes a letter that is sent again, and removes its row. The job may go to the upstream once ``number`` is durable.
     mutating func retry(_ job: inout Job, as id: JobID, from row: StoreChange, now: Moment) {
+        self.readAgain(&job, as: id, now: now)
+        self.changes.append(row)
+    }
+
+    /// Notes a job that a former owner of the store handed over. It may go to the upstream once ``number`` is durable.
+    mutating func takeOver(_ job: inout Job, as id: JobID, now: Moment) {
+        self.readAgain(&job, as: id, now: now)
+        if job.doubts > 0 { self.buffer.write(doubted: id) }
+    }
+
+    /// Notes that the journal has all jobs of a late segment.
+    mutating func tookOver(_ segment: UInt64, now: Moment) {
+        self.begin(now: now)
+        self.late.append(segment)
+    }
+
+    private mutating func readAgain(_ job: inout Job, as id: JobID, now: Moment) {
         self.name(job.first.connection, job.scope, now: now)
         self.buffer.write(read: job, as: id)
         job.segment = self.number
         job.wait = .store
         self.isAwaited = true
-        self.changes.append(row)
         // The number of the job is older than those of this segment.
         self.entry?.carried.append(id)
         self.entry?.count += 1
@@ -242,6 +262,26 @@ package struct Journal {
         self.openedAt = now.monotonic
         self.entry = SegmentTable.Entry(number: self.number, openedAt: now.monotonic, answeredAt: now.monotonic)
         if self.sweepAt == nil { self.sweepAt = now.monotonic + GatewayBounds.Journal.sweep }
+    }
+
+    /// Returns the state that segments of this store describe. Segments that cannot be read are left out.
+    ///
+    /// - Parameter refused: gets the number of each such segment, and the reason.
+    func recovery(
+        of segments: [StoredSegment],
+        now: Moment,
+        makeKey: @escaping Recovery.MakeKey,
+        refused: (UInt64, StoreError) -> Void
+    ) -> Recovery {
+        var recovery = Recovery(now: now, boot: self.boot, makeKey: makeKey)
+        for segment in segments {
+            do throws(StoreError) {
+                try recovery.read([segment], self.checksum)
+            } catch {
+                refused(segment.number, error)
+            }
+        }
+        return recovery
     }
 
     // MARK: Commits
@@ -330,7 +370,13 @@ package struct Journal {
             epochSeconds: now.epochSeconds
         )
         let segment = StoredSegment(number: self.number, bytes: Segment.end(self.buffer, time, self.checksum))
-        let commit = StoreCommit(epoch: self.epoch, segment: segment, changes: self.changes, drops: self.drops)
+        let commit = StoreCommit(
+            epoch: self.epoch,
+            segment: segment,
+            changes: self.changes,
+            drops: self.drops,
+            late: self.late
+        )
         if self.pending.isEmpty { self.heardAt = now.monotonic }
         self.pending.append(Pending(commit: commit, openedAt: openedAt))
         if var entry {
@@ -346,6 +392,7 @@ package struct Journal {
         self.named.removeAll(keepingCapacity: true)
         self.changes = []
         self.drops = []
+        self.late = []
     }
 
     private static let header = Segment.begin(capacity: Segment.headerLength)

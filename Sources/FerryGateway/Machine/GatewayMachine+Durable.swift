@@ -79,6 +79,7 @@ extension GatewayMachine {
 
     func restore(_ id: JobID, _ job: consuming Job, now: Moment) {
         self.dispatch.verdicts.count(job.scope.identity) { $0.recovered += 1 }
+        if self.isShared { self.takenOver.insert(id) }
         job.isTimed = false
         self.dispatch.take(job, as: id)
         self.dispatch.send(id, now: now)

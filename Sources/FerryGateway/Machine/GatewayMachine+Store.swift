@@ -72,14 +72,7 @@ extension GatewayMachine {
             self.restore(job, rejected: rejected.token, rejected.status, of: identity, isFollower: isFollower)
         }
         for episode in episodes {
-            guard let identity = numbers[episode.client.identity] else { continue }
-            // A client that has been silent for this time sends no copies.
-            let silence = GatewayBounds.crashLifetime.nanoseconds / 1_000_000_000
-            guard Int64(now.epochSeconds) < episode.heardAt + silence else { continue }
-            let scope = ReplayScope(identity: identity, address: episode.client.address)
-            // A client that repeats nothing has no episodes, and no segments are kept for them.
-            guard self.sendsAgain(scope) else { continue }
-            self.restore(episode.id, episode.kind, scope, episode.followers, now: now)
+            guard self.restore(episode, as: episode.id, identities: numbers, now: now) else { continue }
             guard episode.kind == .restored, let last = segments.last?.number else { continue }
             self.journal?.segments.open(episode.id, since: .distantPast, last: last)
         }
@@ -96,6 +89,24 @@ extension GatewayMachine {
 }
 
 extension GatewayMachine {
+    /// Opens an episode of an earlier process. Returns whether its client may send copies.
+    func restore(
+        _ episode: Recovery.Episode,
+        as id: EpisodeID,
+        identities: [String: Int],
+        now: Moment
+    ) -> Bool {
+        guard let identity = identities[episode.client.identity] else { return false }
+        // A client that has been silent for this time sends no copies.
+        let silence = GatewayBounds.crashLifetime.nanoseconds / 1_000_000_000
+        guard Int64(now.epochSeconds) < episode.heardAt + silence else { return false }
+        let scope = ReplayScope(identity: identity, address: episode.client.address)
+        // A client that repeats nothing has no episodes, and no segments are kept for them.
+        guard self.sendsAgain(scope) else { return false }
+        self.restore(id, episode.kind, scope, episode.followers, now: now)
+        return true
+    }
+
     /// Takes the newest habits, at most ``GatewayBounds/scopes``. The store forgets the others.
     private func restore(_ rows: [StoreRow], identities: [String: Int], now: Moment) {
         let habits = rows.map { ($0, ClientHabit($0, identities: identities)?.remains(now: now.epochSeconds)) }
@@ -113,7 +124,7 @@ extension GatewayMachine {
 
 extension Job {
     /// A notification of an earlier process.
-    fileprivate init(_ unanswered: Recovery.Unanswered, identity: Int, now: Moment) {
+    init(_ unanswered: Recovery.Unanswered, identity: Int, now: Moment) {
         // The monotonic clock begins at boot, and cannot show an earlier time.
         let age = TimeAmount.seconds(Int64(now.epochSeconds) - unanswered.time)
         let uptime = now.monotonic - .uptimeNanoseconds(0)

@@ -76,6 +76,12 @@ final class GatewayMachine {
     let isShared: Bool
     /// Whether error responses may be written. The owner sets it before each input.
     var mayTell = true
+    /// The late segments that this process has seen, and the notifications that it has from earlier processes. Both may
+    /// come again.
+    var seenLate: Set<UInt64> = []
+    var takenOver: Set<JobID> = []
+    /// The number of episodes from late segments.
+    var lateEpisodes: UInt64 = 0
     /// The handing over to the process that has the store now; nil while this process is the owner.
     var handover: Handover?
     /// When the store was copied from another store, in UNIX seconds; nil unless this is the first start with the copy.

@@ -88,6 +88,10 @@ final class GatewayDriver: @unchecked Sendable {
             guard let self else { return }
             self.eventLoop.execute { self.run { $0.handOver(now: $1) } }
         }
+        self.shared?.onLate { [weak self] segments in
+            guard let self else { return }
+            self.eventLoop.execute { self.run { $0.takeOver(segments, now: $1) } }
+        }
         for upstream in self.upstreams { self.listen(to: upstream.outcomes) }
         // Notifications of an earlier process are sent before the first client connects.
         self.eventLoop.execute { self.run { $0.timePassed(now: $1) } }

@@ -138,6 +138,14 @@ final class GatewayStoreScene {
         self.collect()
     }
 
+    /// Passes on what former owners of the shared store have handed over.
+    func beat() { self.take(self.store.late) }
+
+    func take(_ late: [StoredSegment]) {
+        self.machine.takeOver(late, now: self.now)
+        self.collect()
+    }
+
     func collect() {
         while true {
             for action in self.machine.takeActions() {

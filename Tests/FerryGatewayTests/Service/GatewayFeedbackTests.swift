@@ -126,6 +126,28 @@ import Testing
         }
     }
 
+    @Test func `the rows of a shared store are removed there after they were read, and not before`() async throws {
+        let store = SharedMemoryStore()
+        let rows = (1...8000).map {
+            FeedbackRows.Row(
+                token: [UInt8(truncatingIfNeeded: $0 >> 8), UInt8(truncatingIfNeeded: $0), 0, 0],
+                since: 1
+            )
+        }
+        store.list(rows, of: "old stack")
+        try await GatewayHarness.run {
+            $0.store = store
+            $0.feedbackPort = 0
+        } _: { harness in
+            _ = try await self.read(harness, .closesUnread)
+            var rest = 0
+            for _ in 0..<100 where rest == 0 { rest = try await self.read(harness, .closesSocket) }
+            #expect(rest == rows.count)
+            let last = try await self.read(harness, .closesSocket)
+            #expect(last == 0 && store.rows(of: "old stack").isEmpty)
+        }
+    }
+
     @Test func `a reader that drops what comes together with the end gets the last row, too`() async throws {
         try await self.withRows(5) { harness in
             let first = try await self.read(harness, .dropsLast)
