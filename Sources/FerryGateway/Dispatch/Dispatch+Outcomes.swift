@@ -44,7 +44,8 @@ extension Dispatch {
                 row,
                 of: job.scope.identity,
                 topic: self.routes.topicName(of: route),
-                in: job.storedSegment
+                in: job.storedSegment,
+                of: id
             )
             var settled = self.end(id, job, .accepted)
             settled.isGone = true
@@ -137,7 +138,8 @@ extension Dispatch {
             apnsID: self.jobs.apnsID(of: id)
         )
         // The refusal is stale if a reload changed the host or the credential. The token may be good with the new ones.
-        self.list(refusal, status, as: isStale ? nil : id, in: job.storedSegment)
+        self.verdicts.list(.refused(refusal), in: job.storedSegment, of: id)
+        if !isStale { self.keep(id, refusal, status) }
         guard isTold else {
             self.verdicts.deferRejection(of: id, client: job.scope.identity)
             return self.end(id, job, .accepted)
@@ -165,7 +167,8 @@ extension Dispatch {
             reason: reason ?? Reason(binaryStatus: status.rawValue),
             status: isTellable ? status : nil
         )
-        self.list(refusal, status, as: id, in: nil)
+        self.verdicts.list(.refused(refusal), in: nil, of: id)
+        if let id { self.keep(id, refusal, status) }
     }
 
     /// Notes a notification to a token whose refusal no error response has named.
@@ -184,17 +187,12 @@ extension Dispatch {
             reason: Reason(binaryStatus: status.rawValue),
             status: isTellable ? status : nil
         )
-        self.list(refusal, status, as: id, in: nil)
+        self.verdicts.list(.refused(refusal), in: nil, of: id)
+        self.keep(id, refusal, status)
     }
 
-    private mutating func list(
-        _ refusal: GatewayEvent.Refusal,
-        _ status: BinaryStatus,
-        as id: JobID?,
-        in segment: UInt64?
-    ) {
-        self.verdicts.list(.refused(refusal), in: segment)
-        if let id, let token = refusal.token { self.keep(id, token, status, of: refusal.identity) }
+    private mutating func keep(_ id: JobID, _ refusal: GatewayEvent.Refusal, _ status: BinaryStatus) {
+        if let token = refusal.token { self.keep(id, token, status, of: refusal.identity) }
     }
 
     /// Keeps the token of a rejection, for the case that no error response will name it.
@@ -235,7 +233,11 @@ extension Dispatch {
         var isRepeated = self.identities[job.scope.identity].repeatsUnknown
         // Neither this process nor the next one would send the notification again.
         if case .abandoned(isKept: false) = self.stage { isRepeated = false }
-        self.verdicts.list(.uncertain(self.item(id, job), again: isRepeated), in: job.storedSegment)
+        self.verdicts.list(
+            .uncertain(self.item(id, job), again: isRepeated),
+            in: job.storedSegment,
+            of: isRepeated ? nil : id
+        )
         guard isRepeated else {
             self.verdicts.count(job.scope.identity) { $0.unknown += 1 }
             self.keep(id, job, job.lastReason ?? .unknown, mayHaveArrived: true, now: now.epochSeconds)
@@ -256,7 +258,7 @@ extension Dispatch {
     }
 
     private mutating func listExpired(_ id: JobID, _ job: borrowing Job) -> Settled {
-        self.verdicts.expired(self.item(id, job), wasSent: job.attempts > 0, in: job.storedSegment)
+        self.verdicts.expired(self.item(id, job), wasSent: job.attempts > 0, in: job.storedSegment, of: id)
         return self.end(id, job, .accepted)
     }
 
@@ -274,7 +276,7 @@ extension Dispatch {
             reason: outcome.reason ?? job.lastReason ?? .unknown,
             apnsID: self.jobs.apnsID(of: id)
         )
-        self.verdicts.buried(refusal, wasSent: job.attempts > 0, in: job.storedSegment)
+        self.verdicts.buried(refusal, wasSent: job.attempts > 0, in: job.storedSegment, of: id)
         let isDoubtful = if case .uncertain = outcome { true } else { job.doubts > 0 || job.mayHaveArrived }
         self.keep(id, job, refusal.reason, mayHaveArrived: isDoubtful, now: now)
         return self.end(id, job, .accepted)

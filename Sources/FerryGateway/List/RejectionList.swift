@@ -19,6 +19,9 @@ internal import NIOCore
 ///
 /// If another process takes the store, each line belongs to one of the two, except for one batch; see
 /// ``leave(durable:)``.
+///
+/// A ``SharedStore`` is a list of rejections itself. The file then has what this process heard, without rows for the next
+/// process: ``isStored`` is false.
 package struct RejectionList: Sendable {
     /// The largest number of waiting lines. A million bytes are some 4,000 lines.
     package static let limit = 250_000
@@ -49,7 +52,7 @@ package struct RejectionList: Sendable {
 
     private var format: RejectionLine
     private let limit: Int
-    /// Whether a store also keeps the lines.
+    /// Whether a store also keeps the lines for the file.
     let isStored: Bool
     private var lines: Deque<Line> = []
     private var length = 0

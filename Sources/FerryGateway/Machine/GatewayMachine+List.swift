@@ -3,14 +3,30 @@ internal import FerryMachine
 extension GatewayMachine {
     /// Notes the lines of new events. With a store, the lines are rows in the commit of the answers that they report.
     func noteLines(now: Moment) {
-        guard self.list != nil else { return }
+        guard self.list != nil || self.isShared else { return }
         for event in self.takeUnlisted() {
+            self.share(event, now: now)
             let segment = self.journal?.number ?? 0
-            guard let (rows, lost) = self.list?.note(event, segment: segment, at: now.epochSeconds) else { return }
-            self.journal?.change(rows, now: now)
+            guard let (rows, lost) = self.list?.note(event, segment: segment, at: now.epochSeconds) else { continue }
+            self.keep(rows, now: now)
             self.countUnlisted(lost)
         }
         if self.isFenced, let durable = self.journal?.durable { self.list?.leave(durable: durable) }
+    }
+
+    /// Notes the line of an event in a shared store, which is a list of rejections itself. Another process may hear the
+    /// same answer, and the number of the notification is the same there.
+    private func share(_ listed: ListedEvent, now: Moment) {
+        guard let line = self.sharedLine?.bytes(of: listed.event, at: now.epochSeconds) else { return }
+        let key = listed.job ?? self.dispatch.jobs.reserve()
+        let row = StoreChange(.rejections, key: key.rawValue.bigEndianBytes, value: Array(line.dropLast()))
+        self.journal?.change([row], now: now)
+    }
+
+    /// Notes rows with which the next process continues the file. In a shared store, the next process is elsewhere, and
+    /// has its own file.
+    private func keep(_ rows: [StoreChange], now: Moment) {
+        if !self.isShared { self.journal?.change(rows, now: now) }
     }
 
     /// Returns the next lines for the file of the list of rejections. Call it before ``takeEvents()``, and pass the
@@ -25,8 +41,8 @@ extension GatewayMachine {
 
     /// Takes the file's answer to the last lines.
     func written(_ answer: ListAnswer, now: Moment) {
-        let rows = self.list?.written(answer, segment: self.journal?.number ?? 0, now: now.monotonic) ?? []
-        self.journal?.change(rows, now: now)
+        let segment = self.isShared ? 0 : self.journal?.number ?? 0
+        self.keep(self.list?.written(answer, segment: segment, now: now.monotonic) ?? [], now: now)
     }
 
     /// Takes the lines that an earlier process left, before the first input.

@@ -13,6 +13,7 @@ extension GatewayMachine {
         while self.traffic.count < tables.identities.count { self.traffic.append(ClientTraffic()) }
         self.journal?.rename(tables.identities.map(\.storeName))
         self.list?.rename(tables.identities)
+        if self.isShared { self.sharedLine = RejectionLine(identities: tables.identities) }
         for (number, identity) in tables.identities.enumerated() {
             let old = before.indices.contains(number) ? before[number] : nil
             if let old, old.resends != identity.resends {

@@ -48,6 +48,8 @@ final class GatewayMachine {
     var journal: Journal?
     /// The list of rejections; nil if it has no file.
     var list: RejectionList?
+    /// The form of the lines in a shared store; nil if other processes do not share it.
+    var sharedLine: RejectionLine?
     /// The bounds of the letters; unused without a store.
     var letters = LetterShelf()
     /// The work that waits until a segment is durable, in the order of the segments.
@@ -106,6 +108,7 @@ final class GatewayMachine {
         self.scopes = Scopes(isStored: journal != nil)
         self.journal = journal
         self.isShared = isShared
+        if isShared { self.sharedLine = RejectionLine(identities: self.dispatch.identities) }
         self.list = list
         self.lastConnection = firstConnection - 1
         self.makeKey = makeKey

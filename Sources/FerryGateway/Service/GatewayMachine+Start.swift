@@ -95,16 +95,19 @@ extension GatewayMachine {
             isStored: true
         )
         let journal = Journal(epoch: opening.epoch, identities: names, boot: boot, checksum: hash.checksum)
-        let list = configuration.list.map { _ in Self.list(tables.identities, firstNumber: first, isStored: true) }
+        let isShared = store is any SharedStore
+        let list = configuration.list.map { _ in
+            Self.list(tables.identities, firstNumber: first, isStored: !isShared)
+        }
         let machine = GatewayMachine(
             dispatch,
             journal: journal,
-            isShared: store is any SharedStore,
+            isShared: isShared,
             list: list,
             firstConnection: first,
             makeKey: hash.key
         )
-        if list != nil {
+        if list != nil, !isShared {
             machine.restoreList(try await store.rows(.rejections), place: try await store.rows(.list))
         }
         try await machine.restoreLetters(of: store)
@@ -112,7 +115,7 @@ extension GatewayMachine {
         try machine.restore(
             recovery,
             // A shared store gives its rows to readers itself.
-            feedback: store is any SharedStore ? [] : try await store.rows(.feedback),
+            feedback: isShared ? [] : try await store.rows(.feedback),
             habits: try await store.rows(.habits),
             gates: gates,
             identities: names,

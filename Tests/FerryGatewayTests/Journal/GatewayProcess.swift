@@ -45,7 +45,7 @@ enum GatewayProcess {
             change(&$0)
         }
         let journal = Journal(epoch: opening.epoch, identities: ["old"], boot: boot, checksum: Self.checksum)
-        let list = hasList ? RejectionList(clients: ["old"], firstNumber: first, isStored: true) : nil
+        let list = hasList ? RejectionList(clients: ["old"], firstNumber: first, isStored: !store.isShared) : nil
         let machine = GatewayMachine(
             dispatch,
             journal: journal,
@@ -55,7 +55,7 @@ enum GatewayProcess {
         ) { _, token, payload in
             makeKey(Array(token)[...], Array(payload)[...])
         }
-        machine.restoreList(store.all(.rejections), place: store.all(.list))
+        if !store.isShared { machine.restoreList(store.all(.rejections), place: store.all(.list)) }
         machine.restoreLetters(store.page(.letters, after: [], limit: .max))
         machine.restoreCopy(store.all(.copy), last: opening.last, now: now)
         try machine.restore(

@@ -120,7 +120,7 @@ final class MemoryStore: GatewayStore {
             guard self.isShared else { return .fenced }
             if let trouble = state.trouble { return .unavailable(trouble) }
             if state.segments[number] == nil, state.late[number] == nil { state.late[number] = commit.segment.bytes }
-            Self.change(commit.changes, &state)
+            self.change(commit.changes, &state)
             return .fenced
         }
         if let refused = state.refused, refused.number < commit.segment.number { return .unavailable(refused.reason) }
@@ -133,12 +133,16 @@ final class MemoryStore: GatewayStore {
         state.segments[commit.segment.number] = commit.segment.bytes
         for number in commit.drops { state.segments[number] = nil }
         state.done.formUnion(commit.late)
-        Self.change(commit.changes, &state)
+        self.change(commit.changes, &state)
         return .durable
     }
 
-    private static func change(_ changes: [StoreChange], _ state: inout State) {
-        for change in changes { state.rows[change.table, default: [:]][change.key] = change.value }
+    private func change(_ changes: [StoreChange], _ state: inout State) {
+        for change in changes {
+            // A shared list of rejections keeps the first line of a notification.
+            if self.isShared, change.table == .rejections, state.rows[.rejections]?[change.key] != nil { continue }
+            state.rows[change.table, default: [:]][change.key] = change.value
+        }
     }
 
     func close() async { self.release() }

@@ -4,4 +4,6 @@ struct ListedEvent: Sendable {
     /// The segment of the journal with the notification; nil if no segment has it, because the gateway refused it when it
     /// was read.
     var segment: UInt64?
+    /// The number of the notification, if this is its last line; otherwise nil.
+    var job: JobID?
 }

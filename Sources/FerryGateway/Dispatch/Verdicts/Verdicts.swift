@@ -82,32 +82,34 @@ struct Verdicts: Sendable {
 
     /// Notes an event that has a line in the list of rejections.
     ///
-    /// - Parameter segment: the segment of the journal with the notification; nil if no segment has it.
-    mutating func list(_ event: GatewayEvent, in segment: UInt64?) {
+    /// - Parameters:
+    ///   - segment: the segment of the journal with the notification; nil if no segment has it.
+    ///   - job: the notification, if this is its last line; otherwise nil.
+    mutating func list(_ event: GatewayEvent, in segment: UInt64?, of job: JobID?) {
         self.events.append(event)
-        self.unlisted.append(ListedEvent(event: event, segment: segment))
+        self.unlisted.append(ListedEvent(event: event, segment: segment, job: job))
     }
 
     /// Notes a device that lost the app.
-    mutating func gone(_ row: FeedbackRows.Row, of identity: Int, topic: String, in segment: UInt64) {
+    mutating func gone(_ row: FeedbackRows.Row, of identity: Int, topic: String, in segment: UInt64, of job: JobID) {
         self.feedback.add(row, of: identity)
-        self.list(.gone(identity: identity, topic: topic, token: row.token, since: row.since), in: segment)
+        self.list(.gone(identity: identity, topic: topic, token: row.token, since: row.since), in: segment, of: job)
     }
 
-    mutating func expired(_ item: GatewayEvent.Item, wasSent: Bool, in segment: UInt64) {
+    mutating func expired(_ item: GatewayEvent.Item, wasSent: Bool, in segment: UInt64, of job: JobID) {
         self.count(item.identity) {
             $0.expired += 1
             if !wasSent { $0.dropUnsent() }
         }
-        self.list(.expired(item), in: segment)
+        self.list(.expired(item), in: segment, of: job)
     }
 
-    mutating func buried(_ letter: GatewayEvent.Refusal, wasSent: Bool, in segment: UInt64) {
+    mutating func buried(_ letter: GatewayEvent.Refusal, wasSent: Bool, in segment: UInt64, of job: JobID) {
         self.count(letter.identity) {
             $0.deadLetters += 1
             if !wasSent { $0.dropUnsent() }
         }
-        self.list(.deadLetter(letter), in: segment)
+        self.list(.deadLetter(letter), in: segment, of: job)
     }
 
     // MARK: Rejections that are not told yet
