@@ -193,6 +193,15 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "FerryShards",
+            dependencies: [
+                "FerryGateway", "FerryPlatform",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
             name: "FerryAppStore",
             dependencies: [
                 "FerryAdmin", "FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryPlatform",
@@ -516,6 +525,15 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "FerryShardsTests",
+            dependencies: [
+                "FerryShards", "FerryGateway", "FerryMachine",
+                .product(name: "HeapModule", package: "swift-collections"),
+                .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),

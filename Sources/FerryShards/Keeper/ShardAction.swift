@@ -1,0 +1,86 @@
+package import FerryGateway
+package import NIOCore
+
+/// A session of a keeper with PostgreSQL. A keeper uses a number once.
+package struct ShardSession: Hashable, Sendable {
+    package let number: Int
+}
+
+/// An input of ``ShardKeeper``. Inputs about an old session change nothing.
+package enum ShardInput: Sendable {
+    /// The session is open, with all its settings.
+    case connected(ShardSession)
+    /// The session could not be opened, or has ended.
+    case ended(ShardSession)
+    /// The answer to the oldest unanswered statement of the session.
+    case answered(ShardSession, ShardAnswer)
+    /// A commit, with the next number. The gateway has at most 16 unanswered commits.
+    case commit(StoreCommit)
+    /// The gateway has ended, and makes no more commits.
+    ///
+    /// - Parameter isClean: whether each notification that went to APNs has its answer. Another process then takes the
+    ///   shard at once.
+    case finish(isClean: Bool)
+    /// The process ends now. Commits without an answer get ``StoreAnswer/unavailable(_:)``.
+    case abandon
+    /// The deadline has come.
+    case timePassed
+}
+
+/// An effect that the owner of ``ShardKeeper`` carries out, in order.
+package enum ShardAction: Hashable, Sendable {
+    /// Open a session with the settings of an owner, and pass `connected` or `ended`.
+    case connect(ShardSession)
+    /// End the session at once, without waiting for anything. Pass nothing more about it.
+    case close(ShardSession)
+    /// Send the statement on the session, behind those that were sent before. Up to 18 may be without an answer.
+    case send(ShardStatement, ShardSession)
+    /// The shard is taken. Recover from its segments, and then pass commits. Segments may be read on the keeper's session,
+    /// between its statements, some megabytes at a time.
+    case owns(ShardTaken)
+    /// A former owner handed over these segments. Pass a commit that takes each number over. After a restart of the
+    /// keeper's session no number comes twice.
+    case late([StoredSegment])
+    /// The answer to the commit with this number, in the order of the commits. `fenced`: the new owner has or gets it.
+    case answer(UInt64, StoreAnswer)
+    /// The right to forward has changed.
+    case right(ShardRight)
+    /// This node shall have the shard instead: end the gateway, and pass `finish`.
+    case wanted(by: String)
+    /// Another owns the shard. Take back what was not sent to APNs, pass the last commits, and then `finish`.
+    case fenced
+    /// PostgreSQL refused a statement, and the keeper comes back. The text is for operators.
+    case trouble(String)
+    /// The keeper has ended. No action follows.
+    case over(ShardEnding)
+}
+
+/// The right to send notifications to APNs.
+package enum ShardRight: Hashable, Sendable {
+    /// Nothing may be sent at this time or later. The distant past: there is no right.
+    case until(NIODeadline)
+    /// PostgreSQL is away: send what was read, although it is not durable. Nothing is told to clients.
+    case fromMemory
+
+    package static let none = ShardRight.until(.distantPast)
+}
+
+/// The reason why a keeper has ended.
+package enum ShardEnding: Hashable, Sendable {
+    /// The shard could not be taken: another has it, PostgreSQL does not answer, or it refused.
+    case notTaken
+    /// The shard is given up. If it is freed, another may take it at once.
+    case released(isFreed: Bool)
+    /// Another process owns the shard, and has all commits.
+    case handedOver
+    /// The process ended first.
+    case abandoned
+}
+
+/// What an owner does while PostgreSQL is away: `store.away` of the configuration.
+package enum ShardAway: String, Sendable, CaseIterable {
+    /// It forwards nothing.
+    case wait
+    /// It forwards from memory.
+    case serve
+}

@@ -1,0 +1,406 @@
+internal import DequeModule
+internal import FerryGateway
+package import NIOCore
+
+/// The owner of one shard in one process, from its take to its end, without I/O. ``ShardLook`` says when to begin one.
+///
+/// ```
+///            another has it
+///   taking ───────────────────────────────────────▶ over
+///      │ taken                                       ▲ ▲
+///      ▼        session ended, or silent             │ │
+///   owning ─────────────────────▶ coming back        │ │
+///     │ │  ◀─────────────────────      │             │ │
+///     │ │        still the owner       │ fenced      │ │
+///     │ └──────────▶ fenced ◀──────────┘             │ │
+///     │                 │ finished, all handed over  │ │
+///     │                 └────────────────────────────┘ │
+///     └────────────────────────────────────────────────┘
+///       finished, all written
+/// ```
+///
+/// One session of PostgreSQL holds the shard's lock, and sends the beats and every commit. If it ends, the lock is free,
+/// and nothing more is written on it. So the lock fences by itself.
+///
+/// All times are of a clock that continues while the computer sleeps. No time is compared with another machine's.
+package struct ShardKeeper: Sendable {
+    private enum State {
+        case taking(seen: ShardTerm)
+        case owning(Owner)
+        case comingBack(Absence)
+        case fenced
+        case over
+    }
+
+    private struct Owner {
+        /// When the next beat is due; nil while one is under way.
+        var beatAt: NIODeadline?
+        /// The number of commits that must be written before the right is back.
+        var missing: Int
+        var isFreeing = false
+    }
+
+    private struct Absence {
+        /// The last word of PostgreSQL, or the beginning.
+        var heardAt: NIODeadline
+        var askAt: NIODeadline
+    }
+
+    /// The way to PostgreSQL.
+    private enum Line {
+        case down(dialAt: NIODeadline)
+        case dialing(ShardSession, since: NIODeadline)
+        case up(ShardSession, Traffic)
+    }
+
+    private struct Traffic {
+        private(set) var sent: Deque<Sent> = []
+        private var waitsSince = NIODeadline.distantPast
+
+        mutating func send(_ kind: Sent.Kind, now: NIODeadline) {
+            if self.sent.isEmpty { self.waitsSince = now }
+            self.sent.append(Sent(kind: kind, at: now))
+        }
+
+        mutating func answered(now: NIODeadline) -> Sent? {
+            self.waitsSince = now
+            return self.sent.popFirst()
+        }
+
+        /// The beginning of the present silence; nil if the session owes no answer.
+        var silentSince: NIODeadline? { self.sent.isEmpty ? nil : self.waitsSince }
+    }
+
+    private struct Sent {
+        enum Kind { case take, retake, append, beat, free }
+        var kind: Kind
+        var at: NIODeadline
+    }
+
+    package let shard: Int
+    private let node: String
+    private let away: ShardAway
+    private let rules: ShardRules
+    private let makeTerm: @Sendable () -> ShardTerm
+
+    private var state: State
+    private var line: Line
+    private var sessions = 0
+    private var dialedAt: NIODeadline
+    private var epoch: UInt64 = 0
+    /// Every term that was this owner's, and the one that its take replaced. The last one is the present term.
+    private var terms: [ShardTerm] = []
+    private var commits: ShardCommits
+    /// The late segments that the gateway has, and has not taken over.
+    private var offered: Set<UInt64> = []
+    private var isWanted = false
+    /// Whether the gateway has finished, and cleanly.
+    private var finish: Bool?
+    private var rightEnd = NIODeadline.distantPast
+    /// The right that was given with the last action.
+    private var right = ShardRight.none
+    private var actions: [ShardAction] = []
+
+    /// The largest number of remembered terms. Only a failover that loses more come-backs than this needs older ones.
+    static let termLimit = 256
+
+    /// - Parameters:
+    ///   - shard: the number of the shard, from 0.
+    ///   - seen: the term under which ``ShardLook`` saw it free.
+    ///   - node: the name of this process. No other has it.
+    package init(
+        shard: Int,
+        seen: ShardTerm,
+        node: String,
+        away: ShardAway,
+        rules: ShardRules = .standard,
+        makeTerm: @escaping @Sendable () -> ShardTerm = { .random() },
+        now: NIODeadline
+    ) {
+        self.shard = shard
+        self.node = node
+        self.away = away
+        self.rules = rules
+        self.makeTerm = makeTerm
+        self.state = .taking(seen: seen)
+        self.line = .down(dialAt: now)
+        self.dialedAt = now
+        self.commits = ShardCommits(rules)
+    }
+
+    /// When ``ShardInput/timePassed`` is due. Pass it once after `init`.
+    package var deadline: NIODeadline? {
+        var times: [NIODeadline] = []
+        switch self.line {
+        case .down(let dialAt):
+            if self.needsLine { times.append(dialAt) }
+        case .dialing(_, let since):
+            times.append(since + self.rules.deadline)
+        case .up(_, let traffic):
+            if let since = traffic.silentSince { times.append(since + self.rules.deadline) }
+            if case .owning(let owner) = self.state, let beatAt = owner.beatAt { times.append(beatAt) }
+            if case .comingBack(let absence) = self.state, traffic.sent.isEmpty { times.append(absence.askAt) }
+        }
+        if case .comingBack(let absence) = self.state, self.away == .serve, self.right != .fromMemory {
+            times.append(max(self.rightEnd, absence.heardAt + self.rules.silence))
+        }
+        return times.min()
+    }
+
+    /// The number of bytes that the owner keeps, to write them again.
+    package var ringLength: Int { self.commits.ringLength }
+
+    private var needsLine: Bool {
+        switch self.state {
+        case .taking, .owning, .comingBack: true
+        case .fenced: !self.commits.isWritten
+        case .over: false
+        }
+    }
+
+    /// Takes an input. Returns the actions that it causes, in order.
+    package mutating func handle(_ input: ShardInput, now: NIODeadline) -> [ShardAction] {
+        if case .over = self.state { return [] }
+        switch input {
+        case .connected(let session):
+            guard case .dialing(session, _) = self.line else { break }
+            self.line = .up(session, Traffic())
+        case .ended(let session):
+            guard session == self.session else { break }
+            self.lost(now: now)
+        case .answered(let session, let answer):
+            guard case .up(session, var traffic) = self.line, let sent = traffic.answered(now: now) else { break }
+            self.line = .up(session, traffic)
+            self.answered(sent, answer, now: now)
+        case .commit(let commit):
+            self.commits.add(commit)
+        case .finish(let isClean):
+            self.finish = isClean
+        case .abandon:
+            for number in self.commits.abandon() {
+                self.actions.append(.answer(number, .unavailable("The process ends, and PostgreSQL does not answer.")))
+            }
+            self.end(.abandoned)
+        case .timePassed:
+            break
+        }
+        self.proceed(now: now)
+        defer { self.actions = [] }
+        return self.actions
+    }
+
+    // MARK: Sessions
+
+    private var session: ShardSession? {
+        switch self.line {
+        case .down: nil
+        case .dialing(let session, _), .up(let session, _): session
+        }
+    }
+
+    private mutating func proceed(now: NIODeadline) {
+        if let silentSince, silentSince + self.rules.deadline <= now { self.giveUp(now: now) }
+        if case .down(let dialAt) = self.line, dialAt <= now, self.needsLine {
+            self.sessions += 1
+            self.dialedAt = now
+            let session = ShardSession(number: self.sessions)
+            self.line = .dialing(session, since: now)
+            self.actions.append(.connect(session))
+        }
+        self.work(now: now)
+        self.tellRight(now: now)
+    }
+
+    private var silentSince: NIODeadline? {
+        switch self.line {
+        case .down: nil
+        case .dialing(_, let since): since
+        case .up(_, let traffic): traffic.silentSince
+        }
+    }
+
+    /// Ends the session without waiting for its answers.
+    private mutating func giveUp(now: NIODeadline) {
+        if let session { self.actions.append(.close(session)) }
+        self.lost(now: now)
+    }
+
+    private mutating func lost(now: NIODeadline) {
+        self.line = .down(dialAt: max(now, self.dialedAt + self.rules.retry))
+        switch self.state {
+        case .taking:
+            self.end(.notTaken)
+        case .owning:
+            self.commits.rewind()
+            self.state = .comingBack(Absence(heardAt: now, askAt: now))
+        case .comingBack, .fenced:
+            self.commits.rewind()
+        case .over:
+            break
+        }
+    }
+
+    private mutating func end(_ ending: ShardEnding) {
+        if let session { self.actions.append(.close(session)) }
+        self.line = .down(dialAt: .distantFuture)
+        self.state = .over
+        self.tell(.none)
+        self.actions.append(.over(ending))
+    }
+
+    // MARK: Statements
+
+    /// Sends what is due.
+    private mutating func work(now: NIODeadline) {
+        switch self.state {
+        case .taking(let seen):
+            if self.isResting { self.send(.take(seen: seen), .take, now: now) }
+        case .comingBack(let absence):
+            guard self.isResting, absence.askAt <= now else { break }
+            let fresh = self.makeTerm()
+            self.remember(fresh)
+            self.send(.retake(terms: self.terms, epoch: self.epoch, fresh: fresh), .retake, now: now)
+        case .owning(var owner):
+            guard case .up = self.line, let term = self.terms.last else { break }
+            self.sendCommits(now: now)
+            if let beatAt = owner.beatAt, beatAt <= now {
+                owner.beatAt = nil
+                self.send(.beat(term: term), .beat, now: now)
+            }
+            if let finish, self.commits.isWritten, !owner.isFreeing {
+                guard finish else { return self.end(.released(isFreed: false)) }
+                owner.isFreeing = true
+                self.send(.free(term: term), .free, now: now)
+            }
+            self.state = .owning(owner)
+        case .fenced:
+            if self.commits.isWritten {
+                if self.finish != nil { self.end(.handedOver) }
+            } else if case .up = self.line {
+                self.sendCommits(now: now)
+            }
+        case .over:
+            break
+        }
+    }
+
+    /// Whether the session is open and owes no answer.
+    private var isResting: Bool {
+        if case .up(_, let traffic) = self.line { traffic.sent.isEmpty } else { false }
+    }
+
+    private mutating func send(_ statement: ShardStatement, _ kind: Sent.Kind, now: NIODeadline) {
+        guard case .up(let session, var traffic) = self.line else { return }
+        traffic.send(kind, now: now)
+        self.line = .up(session, traffic)
+        self.actions.append(.send(statement, session))
+    }
+
+    private mutating func sendCommits(now: NIODeadline) {
+        while let commit = self.commits.next() {
+            self.send(.append(commit, terms: self.terms), .append, now: now)
+        }
+    }
+
+    private mutating func remember(_ term: ShardTerm) {
+        self.terms.removeAll { $0 == term }
+        self.terms.append(term)
+        if self.terms.count > Self.termLimit { self.terms.removeFirst() }
+    }
+
+    // MARK: Answers
+
+    private mutating func answered(_ sent: Sent, _ answer: ShardAnswer, now: NIODeadline) {
+        switch (self.state, sent.kind, answer) {
+        case (.taking, .take, .taken(let taken?)):
+            self.epoch = taken.epoch
+            self.terms = [taken.before, taken.term]
+            self.rightEnd = sent.at + self.rules.right
+            self.state = .owning(Owner(beatAt: now, missing: 0))
+            self.actions.append(.owns(taken))
+        case (.taking, .take, .taken(nil)):
+            self.end(.notTaken)
+
+        case (.comingBack, .retake, .retaken(.owner(let term))):
+            self.remember(term)
+            self.state = .owning(Owner(beatAt: now, missing: self.commits.count))
+        case (.comingBack, .retake, .retaken(.busy)):
+            self.state = .comingBack(Absence(heardAt: now, askAt: now + self.rules.retry))
+        case (.comingBack, .retake, .retaken(.fenced)):
+            self.becomeFenced(now: now)
+
+        case (.owning(var owner), .append, .appended(isOwner: true)):
+            guard let (commit, isNew) = self.commits.answered(keepFrom: now) else { break }
+            owner.missing = max(0, owner.missing - 1)
+            self.state = .owning(owner)
+            self.offered.subtract(commit.late)
+            self.extendRight(owner, from: sent.at)
+            if isNew { self.actions.append(.answer(commit.segment.number, .durable)) }
+        case (.owning, .append, .appended(isOwner: false)):
+            self.becomeFenced(now: now)
+        case (.owning(var owner), .beat, .beat(let beat?)):
+            owner.beatAt = max(now, sent.at + self.rules.beat)
+            self.state = .owning(owner)
+            self.commits.prune(now: now)
+            self.extendRight(owner, from: sent.at)
+            self.take(beat, isComplete: owner.missing == 0)
+        case (.owning, .free, .freed):
+            self.end(.released(isFreed: true))
+
+        case (.fenced, .append, .appended):
+            guard let (commit, isNew) = self.commits.answered(keepFrom: nil) else { break }
+            if isNew { self.actions.append(.answer(commit.segment.number, .fenced)) }
+
+        case (_, _, .failed(let reason)):
+            self.actions.append(.trouble(reason))
+            self.giveUp(now: now)
+        default:
+            // The owner of a lock has lost it, or the answer is of another statement. The come-back asks.
+            self.giveUp(now: now)
+        }
+    }
+
+    private mutating func take(_ beat: ShardBeat, isComplete: Bool) {
+        // Before the ring is written, rows that a lost commit took over seem to be new.
+        if isComplete {
+            let late = beat.late.filter { self.offered.insert($0.number).inserted }
+            if !late.isEmpty { self.actions.append(.late(late)) }
+        }
+        if let wanted = beat.wanted, wanted != self.node, !self.isWanted {
+            self.isWanted = true
+            self.actions.append(.wanted(by: wanted))
+        }
+    }
+
+    private mutating func becomeFenced(now: NIODeadline) {
+        self.state = .fenced
+        self.tell(.none)
+        self.actions.append(.fenced)
+        // The lock is another's. The next session has no lock.
+        self.giveUp(now: now)
+    }
+
+    // MARK: The right to forward
+
+    private mutating func extendRight(_ owner: Owner, from sentAt: NIODeadline) {
+        if owner.missing == 0 { self.rightEnd = max(self.rightEnd, sentAt + self.rules.right) }
+    }
+
+    private mutating func tellRight(now: NIODeadline) {
+        switch self.state {
+        case .owning:
+            self.tell(.until(self.rightEnd))
+        case .comingBack(let absence):
+            let isAway = max(self.rightEnd, absence.heardAt + self.rules.silence) <= now
+            self.tell(self.away == .serve && isAway ? .fromMemory : .until(self.rightEnd))
+        case .taking, .fenced, .over:
+            self.tell(.none)
+        }
+    }
+
+    private mutating func tell(_ right: ShardRight) {
+        guard right != self.right else { return }
+        self.right = right
+        self.actions.append(.right(right))
+    }
+}
