@@ -532,7 +532,7 @@ let package = Package(
             name: "FerryShardsTests",
             dependencies: [
                 "FerryShards", "FerryGateway", "FerryMachine",
-                .product(name: "HeapModule", package: "swift-collections"),
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: settings

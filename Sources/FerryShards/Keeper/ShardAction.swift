@@ -38,8 +38,8 @@ package enum ShardAction: Hashable, Sendable {
     /// The shard is taken. Recover from its segments, and then pass commits. Segments may be read on the keeper's session,
     /// between its statements, some megabytes at a time.
     case owns(ShardTaken)
-    /// A former owner handed over these segments. Pass a commit that takes each number over. After a restart of the
-    /// keeper's session no number comes twice.
+    /// A former owner handed over these segments. When the gateway has recovered, pass a commit that takes each number over.
+    /// No number comes again before or after that.
     case late([StoredSegment])
     /// The answer to the commit with this number, in the order of the commits. `fenced`: the new owner has or gets it.
     case answer(UInt64, StoreAnswer)

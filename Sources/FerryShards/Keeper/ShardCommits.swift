@@ -37,7 +37,10 @@ struct ShardCommits {
     var count: Int { self.unwritten.count }
     var hasUnsent: Bool { self.underWay < self.unwritten.count }
 
-    mutating func add(_ commit: StoreCommit) { self.unwritten.append(Entry(commit: commit)) }
+    mutating func add(_ commit: StoreCommit) {
+        let index = self.rules.keepsOrder ? self.unwritten.endIndex : self.underWay
+        self.unwritten.insert(Entry(commit: commit), at: index)
+    }
 
     /// Returns the next commit to send, if there is room on the session.
     mutating func next() -> StoreCommit? {
@@ -75,11 +78,7 @@ struct ShardCommits {
 
     /// The session has ended: all commits must be written again.
     mutating func rewind() {
-        if self.rules.keepsOrder {
-            self.unwritten = self.ring + self.unwritten
-        } else {
-            self.unwritten = self.unwritten[self.underWay...] + self.ring + self.unwritten[..<self.underWay]
-        }
+        self.unwritten = self.ring + self.unwritten
         self.ring = []
         self.ringLength = 0
         self.underWay = 0

@@ -134,13 +134,13 @@ package struct ShardKeeper: Sendable {
         switch self.line {
         case .down(let dialAt):
             if self.needsLine { times.append(dialAt) }
-        case .dialing(_, let since):
-            times.append(since + self.rules.deadline)
+        case .dialing:
+            break
         case .up(_, let traffic):
-            if let since = traffic.silentSince { times.append(since + self.rules.deadline) }
             if case .owning(let owner) = self.state, let beatAt = owner.beatAt { times.append(beatAt) }
             if case .comingBack(let absence) = self.state, traffic.sent.isEmpty { times.append(absence.askAt) }
         }
+        if let silentSince { times.append(silentSince + self.rules.deadline) }
         if case .comingBack(let absence) = self.state, self.away == .serve, self.right != .fromMemory {
             times.append(max(self.rightEnd, absence.heardAt + self.rules.silence))
         }
@@ -158,7 +158,8 @@ package struct ShardKeeper: Sendable {
         }
     }
 
-    /// Takes an input. Returns the actions that it causes, in order.
+    /// Takes an input. Returns the actions that it causes, in order. An input that comes while they are carried out must
+    /// wait until all are.
     package mutating func handle(_ input: ShardInput, now: NIODeadline) -> [ShardAction] {
         if case .over = self.state { return [] }
         switch input {
@@ -212,7 +213,8 @@ package struct ShardKeeper: Sendable {
     }
 
     private var silentSince: NIODeadline? {
-        switch self.line {
+        if case .comingBack = self.state, !self.rules.returnHasDeadline { return nil }
+        return switch self.line {
         case .down: nil
         case .dialing(_, let since): since
         case .up(_, let traffic): traffic.silentSince

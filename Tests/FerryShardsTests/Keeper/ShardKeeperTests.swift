@@ -1,4 +1,4 @@
-import FerryGateway
+@testable import FerryGateway
 import NIOCore
 import Testing
 

@@ -1,0 +1,195 @@
+import FerryMachine
+import NIOCore
+import Testing
+
+@testable import FerryShards
+
+/// The counterexamples to simpler rules. Each holds with the rule and fails without it.
+@Suite struct ShardCounterexampleTests {
+    private typealias Faults = [(at: Int, ShardFault)]
+    private static let owner = ShardFault.owner
+    private static let other = ShardFault.other
+
+    /// Plays a schedule with several seeds. Returns the worlds.
+    private static func play(
+        _ rules: WorldRules,
+        seeds: Int = 20,
+        pushes: Int = 110,
+        _ faults: (inout SplitMix64) -> Faults
+    ) -> [ShardWorld] {
+        (0..<UInt64(seeds)).map { seed in
+            var generator = SplitMix64(seed: seed)
+            let world = ShardWorld(seed: seed, processes: 2, rules: rules)
+            world.play(faults(&generator), pushes: pushes)
+            return world
+        }
+    }
+
+    /// Expects no fault with all rules, and a fault of some seed without one of them.
+    private static func compare(
+        seeds: Int = 20,
+        pushes: Int = 110,
+        without change: (inout WorldRules) -> Void,
+        location: SourceLocation = #_sourceLocation,
+        _ faults: (inout SplitMix64) -> Faults
+    ) {
+        var rules = WorldRules()
+        let good = Self.play(rules, seeds: seeds, pushes: pushes, faults).flatMap(\.account.faults)
+        #expect(good.isEmpty, sourceLocation: location)
+        change(&rules)
+        let bad = Self.play(rules, seeds: seeds, pushes: pushes, faults).flatMap(\.account.faults)
+        #expect(!bad.isEmpty, "Without the rule nothing fails.", sourceLocation: location)
+    }
+
+    private static func random(_ range: ClosedRange<Int>, _ generator: inout SplitMix64) -> Int {
+        Int.random(in: range, using: &generator)
+    }
+
+    @Test func `S1: a failover loses the commit of a take, and two owners have one epoch`() {
+        Self.compare(without: { $0.hasRandomTerms = false }) { _ in
+            [
+                (1500, .crash(for: 200, losing: 1400)), (1500, .cut(Self.owner, for: 14_000)),
+                (12_000, .kill(Self.other, restartAfter: 20_000)),
+            ]
+        }
+    }
+
+    @Test func `S2: an owner comes back without asking whether another was there`() {
+        Self.compare(pushes: 200, without: { $0.asksForTerm = false }) { _ in
+            [(4000, .cut(Self.owner, for: 9600)), (13_590, .cut(Self.other, for: 20_000))]
+        }
+    }
+
+    @Test func `S3: a fenced process throws away what it had read`() {
+        Self.compare(without: { $0.handsOver = false }) { _ in [(5000, .pause(Self.owner, for: 12_000))] }
+    }
+
+    @Test func `S4: nothing is written again after a failover`() {
+        Self.compare(without: { $0.keeper.ring = .zero }) { generator in
+            [(Self.random(6000...7000, &generator), .crash(for: 500, losing: 200))]
+        }
+    }
+
+    @Test func `S5: the wait is shorter than the right`() {
+        Self.compare(without: { $0.keeper.grace = .seconds(1) }) { _ in
+            [(5000, .stall(for: 2600)), (5400, .crash(for: 200, isSilent: true))]
+        }
+    }
+
+    @Test func `S6: no right to forward`() {
+        Self.compare(without: { $0.checksRight = false }) { _ in
+            [(3000, .stall(for: 3000)), (5000, .pause(Self.owner, for: 12_000))]
+        }
+    }
+
+    @Test func `S7: the owner was back and lost again between two looks`() {
+        Self.compare(seeds: 40, without: { $0.keeper.comparesTerms = false }) { _ in
+            [
+                (4000, .cut(Self.owner, for: 7400)), (11_400, .stall(for: 2300)),
+                (11_600, .cut(Self.owner, for: 10_000)),
+                (11_601, .endSessions),
+            ]
+        }
+    }
+
+    @Test func `S8: commits out of order after a come-back`() {
+        Self.compare(seeds: 60, without: { $0.keeper.keepsOrder = false }) { generator in
+            [
+                (6000, .crash(for: 3000)),
+                (Self.random(9000...9260, &generator), .cut(Self.owner, for: 15_000)),
+            ]
+        }
+    }
+
+    @Test func `S9: a statement of the come-back has no deadline`() {
+        Self.compare(without: { $0.keeper.returnHasDeadline = false }) { generator in
+            [(5000, .endSessions), (Self.random(5001...5004, &generator), .forgetSession(Self.owner))]
+        }
+    }
+
+    /// Returns the time until another process owns the shard after a kill of its owner, in seconds.
+    private static func takeOver(commits: Int) -> Int64 {
+        var rules = WorldRules()
+        rules.commits = commits
+        rules.keeper.underWay = commits
+        let world = ShardWorld(seed: 1, processes: 2, rules: rules)
+        world.cause(.slowDisk(for: 1_000_000, commit: 2000), at: 3000)
+        world.push(0..<200, bad: [], every: .milliseconds(100))
+        world.cause(.kill(Self.owner, restartAfter: nil), at: 15_000)
+        let killed = ShardWorld.start + .seconds(15)
+        world.run(until: killed + .milliseconds(1))
+        world.run(until: killed + .minutes(10)) { world.postgres.takes == 2 }
+        return (world.now - killed).nanoseconds / 1_000_000_000
+    }
+
+    @Test func `S11: many commits are under way on a slow disk`() {
+        #expect(Self.takeOver(commits: 16) < 40)
+        #expect(Self.takeOver(commits: 1000) > 80)
+    }
+
+    @Test func `S14: the answer to a hand-over is lost, and it is repeated`() {
+        Self.compare(seeds: 60, without: { $0.keepsDoneRows = false }) { generator in
+            [
+                (5000, .pause(Self.owner, for: 12_000)),
+                (17_000 + Self.random(290...350, &generator), .cut(Self.owner, for: 4500, up: false)),
+            ]
+        }
+    }
+
+    @Test func `S16: a pool renews the session of the lock`() {
+        Self.compare(seeds: 40, without: { $0.hasOneSession = false }) { _ in
+            [(6000, .endSessions), (9000, .stall(for: 2500)), (10_000, .cut(Self.owner, for: 4000, up: false))]
+        }
+    }
+
+    @Test func `S17: the last commits and their owner are lost at once, if no standby is synchronous`() {
+        for isSynchronous in [false, true] {
+            var rules = WorldRules()
+            rules.isSynchronous = isSynchronous
+            let worlds = Self.play(rules) { _ in
+                [(6000, .crash(for: 500, losing: 200)), (6000, .kill(Self.owner, restartAfter: 20_000))]
+            }
+            #expect(worlds.allSatisfy { $0.account.faults.isEmpty })
+            let lost = worlds.reduce(0) { $0 + $1.account.excusedDurable + $1.account.excusedRows }
+            #expect(isSynchronous == (lost == 0))
+        }
+    }
+
+    @Test func `S18: a gateway that serves from memory loses nothing, and what two owners have is sent twice`() {
+        var rules = WorldRules()
+        rules.away = .serve
+        let away = Self.play(rules) { _ in [(5000, .crash(for: 20_000))] }
+        #expect(away.allSatisfy { $0.account.faults.isEmpty && $0.account.fromMemory == 0 })
+        #expect(away.allSatisfy { $0.account.sendsFromMemory > 40 })
+        let cut = Self.play(rules) { _ in [(5000, .cut(Self.owner, for: 15_000))] }
+        #expect(cut.allSatisfy { $0.account.faults.isEmpty })
+        #expect(cut.contains { $0.account.fromMemory > 0 })
+    }
+
+    @Test func `S19: a new process with the name of a paused one does not wait`() {
+        for everybodyWaits in [true, false] {
+            var rules = WorldRules()
+            rules.everybodyWaits = everybodyWaits
+            let faults = (0..<20 as Range<UInt64>).flatMap { seed in
+                let world = ShardWorld(seed: seed, names: ["gw1", "gw1"], rules: rules)
+                world.play([
+                    (5000, .stall(for: 2500)), (6000, .cut(Self.owner, for: 10_000)), (6001, .endSessions),
+                ])
+                return world.account.faults
+            }
+            #expect(faults.isEmpty == everybodyWaits)
+        }
+    }
+
+    @Test func `an owner whose come-back lost its answer is still the owner, because it named the term`() {
+        for namesTerm in [true, false] {
+            var rules = WorldRules()
+            rules.namesTerm = namesTerm
+            let worlds = Self.play(rules, seeds: 60) { generator in
+                [(5000, .endSessions), (Self.random(5001...5005, &generator), .forgetSession(Self.owner))]
+            }
+            #expect(worlds.allSatisfy { $0.account.faults.isEmpty })
+            #expect(worlds.allSatisfy { $0.postgres.takes == 1 } == namesTerm)
+        }
+    }
+}
