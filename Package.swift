@@ -195,9 +195,10 @@ let package = Package(
         .target(
             name: "FerryShards",
             dependencies: [
-                "FerryGateway", "FerryPlatform",
+                "FerryCore", "FerryGateway", "FerryMachine", "FerryOpenSSL", "FerryPlatform", "FerryPostgres",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),
@@ -516,7 +517,8 @@ let package = Package(
             dependencies: [
                 "FerryAdmin", "FerryHTTP1", "FerryServiceWorld",
                 "FerryGateway", "Ferry", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryPlatform",
-                "FerrySQLite", "FerryServer", "FerryTesting",
+                "FerryPostgres", "FerryPostgresTestSupport", "FerrySQLite", "FerryServer", "FerryShards",
+                "FerryTesting",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -531,9 +533,12 @@ let package = Package(
         .testTarget(
             name: "FerryShardsTests",
             dependencies: [
-                "FerryShards", "FerryGateway", "FerryMachine",
+                "FerryShards", "Ferry", "FerryBinary", "FerryCore", "FerryForwarding", "FerryGateway", "FerryMachine",
+                "FerryPlatform", "FerryPostgres", "FerryPostgresTestSupport", "FerryTesting",
                 .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),

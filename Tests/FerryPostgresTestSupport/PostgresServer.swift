@@ -90,6 +90,9 @@ package final class PostgresServer: Sendable {
         return status == 0
     }
 
+    /// The path of the server's socket.
+    package var socketPath: String { "\(self.directory)/.s.PGSQL.5432" }
+
     /// The connection string of a database.
     package func connection(to database: String) -> String {
         "host=\(self.directory) user=ferry dbname=\(database) sslmode=disable"

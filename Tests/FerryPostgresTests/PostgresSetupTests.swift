@@ -47,7 +47,7 @@ struct PostgresSetupTests {
     @Test func `No shard is added while a gateway owns one`() async throws {
         _ = try await self.setup.make(shards: 2)
         let owner = PostgresSession(PostgresSettings(self.server.connection(to: self.database), name: "owner"))
-        _ = try await owner.send(PostgresStatement("select * from ferry.take(1, 'gw1')"), within: .seconds(10))
+        _ = try await owner.send(PostgresStatement("select t.* from ferry.shard, ferry.take(1, 'gw1', term) t where id = 1"), within: .seconds(10))
         let error = await #expect(throws: PostgresError.self) { _ = try await self.setup.make(shards: 4) }
         #expect(error?.description.contains("stop all gateways") == true)
         owner.close()

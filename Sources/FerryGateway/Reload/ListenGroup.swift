@@ -28,7 +28,7 @@ struct ListenGroup: Hashable, Sendable {
     /// A door with server names joins the last socket with its address. A door without names makes another socket if
     /// that socket already has such a door, which only port 0 allows.
     static func groups(of doors: [Gateway.Door]) -> [ListenGroup] {
-        self.groups(of: doors, .binary) { ($0.port, $0.passed) }
+        self.groups(of: doors, .binary) { $0.hasClients ? ($0.port, $0.passed) : nil }
             + self.groups(of: doors, .feedback) { door in
                 if let port = door.feedbackPort { return (port, door.passedFeedback) }
                 return door.passedFeedback.map { (0, $0) }

@@ -8,6 +8,8 @@ extension Gateway {
         package var host = "127.0.0.1"
         /// The port to bind; 0 for any.
         package var port = 0
+        /// Whether clients may connect. Without it, the door has a feedback service only.
+        package var hasClients = true
         /// The port of the feedback service; 0 for any port, nil for no service.
         package var feedbackPort: Int?
         /// A socket that listens already, in place of ``host`` and ``port``.

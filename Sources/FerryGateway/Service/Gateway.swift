@@ -136,6 +136,12 @@ package final class Gateway: Sendable {
         }
     }
 
+    /// Closes the addresses for clients, so that the system refuses new connections, or opens them again. Open connections
+    /// stay open.
+    ///
+    /// - Throws: a socket error when an address cannot be bound again. Another call may succeed.
+    package func listen(_ isListening: Bool) async throws { try await self.listeners.listen(isListening) }
+
     package var counts: FateCounts {
         get async throws {
             let driver = self.driver

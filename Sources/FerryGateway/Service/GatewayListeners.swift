@@ -155,6 +155,13 @@ final class GatewayListeners: Sendable {
         for (opened, _) in next.added { await opened.listener.stop(within: .seconds(1)) }
     }
 
+    /// Closes the sockets for clients, or opens them again. Connections and the feedback service stay.
+    func listen(_ isListening: Bool) async throws {
+        for opened in self.all where opened.address.service == .binary {
+            if isListening { try await opened.listener.resume() } else { await opened.listener.suspend() }
+        }
+    }
+
     /// Stops accepting.
     func close() { for opened in self.all { opened.listener.close() } }
 

@@ -124,15 +124,17 @@ package enum PostgresSchema {
     ]
 
     private static let functions: [StaticString] = [
-        // Takes a shard for this session. Returns no row if another session has it.
+        // Takes a shard for this session. Returns no row if another session has it, or if its term is not the seen one: its owner
+        // was back meanwhile.
         """
-        create function ferry.take(_shard int, _owner text) returns table (epoch bigint, term uuid, before uuid, node bigint)
+        create function ferry.take(_shard int, _owner text, _seen uuid) returns table (epoch bigint, term uuid, before uuid, node bigint)
         language plpgsql as $$
         #variable_conflict use_column
         declare old ferry.shard;
         begin
           if not pg_try_advisory_lock(1179800153, _shard) then return; end if;
           select * into strict old from ferry.shard where id = _shard for update;
+          if old.term <> _seen then perform pg_advisory_unlock(1179800153, _shard); return; end if;
           insert into ferry.taken (shard, term, last)
             select _shard, old.term, coalesce(max(number), 0) from ferry.segment where shard = _shard
             on conflict (shard, term) do update set last = excluded.last, at = now();
@@ -145,11 +147,11 @@ package enum PostgresSchema {
         end $$
         """,
         // Takes a shard again after its session has ended. Returns the new term; `busy` while a session has the lock; `fenced` if
-        // another owner came between.
+        // another owner came between. The caller chooses the term, so that it knows the term even if the answer is lost.
         """
-        create function ferry.retake(_shard int, _owner text, _terms uuid[], _epoch bigint) returns text
+        create function ferry.retake(_shard int, _owner text, _terms uuid[], _epoch bigint, _fresh uuid) returns text
         language plpgsql as $$
-        declare old ferry.shard; fresh uuid := gen_random_uuid();
+        declare old ferry.shard;
         begin
           select * into strict old from ferry.shard where id = _shard;
           if not old.term = any(_terms) then return 'fenced'; end if;
@@ -160,10 +162,10 @@ package enum PostgresSchema {
           end if;
           select * into strict old from ferry.shard where id = _shard for update;
           if not old.term = any(_terms) then perform pg_advisory_unlock(1179800153, _shard); return 'fenced'; end if;
-          update ferry.shard set epoch = _epoch, term = fresh, owner = _owner, freed = false, pid = pg_backend_pid(),
+          update ferry.shard set epoch = _epoch, term = _fresh, owner = _owner, freed = false, pid = pg_backend_pid(),
               backend_start = (select backend_start from pg_stat_activity where pid = pg_backend_pid())
             where id = _shard;
-          return fresh::text;
+          return _fresh::text;
         end $$
         """,
         // Writes a group commit. Returns false if the caller no longer owns the shard. Then the segment is kept in `ferry.late`,

@@ -9,9 +9,10 @@ package struct PostgresSetup: Sendable {
     private let session: PostgresSession
 
     /// - Parameter connection: a connection string of libpq.
-    package init(_ connection: String) {
-        self.session = PostgresSession(PostgresSettings(connection, name: "ferry store"))
-    }
+    package init(_ connection: String) { self.init(PostgresSettings(connection, name: "ferry store")) }
+
+    /// Uses a session with these settings, which are checked with the first call.
+    package init(_ settings: PostgresSettings) { self.session = PostgresSession(settings) }
 
     /// A database as it was found.
     package enum Condition: Hashable, Sendable {

@@ -14,7 +14,11 @@ package final class Listener: Sendable {
     package let port: Int
     /// The event loop of the listener. Its connections run on any event loop of the group.
     package var eventLoop: any EventLoop { self.channel.eventLoop }
-    private let channel: any Channel
+    /// The socket that listens, or the last one.
+    private let socket: Locked<any Channel>
+    private var channel: any Channel { self.socket.withLock { $0 } }
+    /// Binds the address of this listener again.
+    private let bindAgain: @Sendable (_ port: Int) async throws -> any Channel
     private let open: OpenChannels
     private let next: SharedNext
 
@@ -25,11 +29,18 @@ package final class Listener: Sendable {
         var proxies: TrustedProxies
     }
 
-    private init(_ channel: any Channel, _ open: OpenChannels, _ next: SharedNext, host: String) {
+    private init(
+        _ channel: any Channel,
+        _ open: OpenChannels,
+        _ next: SharedNext,
+        host: String,
+        bindAgain: @escaping @Sendable (_ port: Int) async throws -> any Channel
+    ) {
+        self.bindAgain = bindAgain
         self.next = next
         self.host = host
         self.port = channel.localAddress?.port ?? 0
-        self.channel = channel
+        self.socket = Locked(channel)
         self.open = open
     }
 
@@ -48,8 +59,31 @@ package final class Listener: Sendable {
         accept: @escaping @Sendable (AcceptedConnection) throws -> (any ChannelHandler)?
     ) async throws -> Listener {
         let open = OpenChannels()
-        let limit = DescriptorLimit.current.connections(configuration.limits.connections)
         let next = SharedNext(NextConnections(tls: configuration.tls, proxies: configuration.proxies))
+        let bind = { @Sendable (configuration: Configuration) async throws -> any Channel in
+            try await self.bind(self.bootstrap(configuration, open, next, on: group, accept), configuration)
+        }
+        return Listener(
+            try await bind(configuration),
+            open,
+            next,
+            host: configuration.passed?.host ?? configuration.host
+        ) { port in
+            var again = configuration
+            again.port = port
+            again.isPaused = false
+            return try await bind(again)
+        }
+    }
+
+    private static func bootstrap(
+        _ configuration: Configuration,
+        _ open: OpenChannels,
+        _ next: SharedNext,
+        on group: (any EventLoopGroup)?,
+        _ accept: @escaping @Sendable (AcceptedConnection) throws -> (any ChannelHandler)?
+    ) -> ServerBootstrap {
+        let limit = DescriptorLimit.current.connections(configuration.limits.connections)
         var bootstrap = ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: Int32(clamping: configuration.limits.queue))
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -61,7 +95,7 @@ package final class Listener: Sendable {
             // that the client sees.
             bootstrap = bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: SocketOptionValue(bytes))
         }
-        bootstrap =
+        return
             bootstrap
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -79,8 +113,6 @@ package final class Listener: Sendable {
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-        let channel = try await self.bind(bootstrap, configuration)
-        return Listener(channel, open, next, host: configuration.passed?.host ?? configuration.host)
     }
 
     private static func bind(
@@ -151,6 +183,19 @@ package final class Listener: Sendable {
     /// Stops accepting. Open connections stay open.
     package func close() {
         self.channel.close(promise: nil)
+    }
+
+    /// Closes the socket until ``resume()``, so that the system refuses new connections. Open connections stay open. Do not
+    /// call it for a passed socket, which cannot be bound again.
+    package func suspend() async { try? await self.channel.close() }
+
+    /// Listens again on the same address, with the limit of the configuration.
+    ///
+    /// - Throws: a socket error when the address cannot be bound. Another call may succeed.
+    package func resume() async throws {
+        guard !self.channel.isActive else { return }
+        let channel = try await self.bindAgain(self.port)
+        self.socket.withLock { $0 = channel }
     }
 
     /// Stops accepting, and asks the connections to end: their handlers get `ChannelShouldQuiesceEvent`. Connections

@@ -10,44 +10,8 @@ import Foundation
 
 @testable import FerryGateway
 
-/// What every store promises.
+/// What single kinds of stores promise beside ``StoreConformanceTests``.
 @Suite struct GatewayStoreTests {
-    enum Kind: CaseIterable {
-        case memory
-        case sqlite
-    }
-
-    /// A store that can be opened again, as after a kill.
-    private struct Shelf {
-        let kind: Kind
-        let memory = MemoryStore()
-        let directory = FileManager.default.temporaryDirectory.appending(path: "ferry-\(UUID().uuidString)")
-
-        var path: String { self.directory.appending(path: "gateway.db").path }
-
-        /// Puts the same bytes into another file at the path. Nobody has its lock, as on a file system without locks. The log
-        /// and the mark stay.
-        func loseLock() throws {
-            try FileManager.default.copyItem(atPath: self.path, toPath: "\(self.path).other")
-            try FileManager.default.removeItem(atPath: self.path)
-            try FileManager.default.moveItem(atPath: "\(self.path).other", toPath: self.path)
-        }
-
-        func store() -> any GatewayStore {
-            switch self.kind {
-            case .memory: self.memory
-            case .sqlite: SQLiteStore(path: self.path)
-            }
-        }
-    }
-
-    private func withShelf(_ kind: Kind, _ body: (Shelf) async throws -> Void) async throws {
-        let shelf = Shelf(kind: kind)
-        try FileManager.default.createDirectory(at: shelf.directory, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: shelf.directory) }
-        try await body(shelf)
-    }
-
     private func commit(
         _ number: UInt64,
         _ bytes: [UInt8] = [1],
@@ -58,112 +22,22 @@ import Foundation
         StoreCommit(epoch: epoch, segment: .init(number: number, bytes: bytes), changes: changes, drops: drops)
     }
 
-    private func append(_ commit: StoreCommit, to store: any GatewayStore) async -> StoreAnswer {
-        await withCheckedContinuation { continuation in
-            store.append(commit) { continuation.resume(returning: $0) }
-        }
-    }
-
-    private func segments(_ store: any GatewayStore) async throws -> [StoredSegment] {
-        var all: [StoredSegment] = []
-        while true {
-            let page = try await store.segments(after: all.last?.number ?? 0)
-            guard !page.isEmpty else { return all }
-            all += page
-        }
-    }
-
-    @Test(arguments: Kind.allCases) func `acknowledged segments are there after the next opening, in order`(
-        _ kind: Kind
-    ) async throws {
-        try await self.withShelf(kind) { shelf in
-            let first = shelf.store()
-            let opening = try await first.open()
-            for number in UInt64(1)...7 {
-                #expect(await self.append(self.commit(number, [UInt8(number)]), to: first) == .durable)
-            }
-            await first.close()
-            let second = shelf.store()
-            let again = try await second.open()
-            #expect(again.node == opening.node)
-            #expect(again.hashKey == opening.hashKey)
-            #expect(opening.hashKey.count == 16)
-            #expect(again.epoch == opening.epoch + 1)
-            #expect(try await self.segments(second).map(\.bytes) == (1...7).map { [UInt8($0)] })
-            await second.close()
-        }
-    }
-
-    @Test(arguments: Kind.allCases) func `a commit drops segments and changes rows`(_ kind: Kind) async throws {
-        try await self.withShelf(kind) { shelf in
-            let store = shelf.store()
-            _ = try await store.open()
-            let set = [1, 2].map { StoreChange(.feedback, key: [$0], value: [$0, $0]) }
-            #expect(await self.append(self.commit(1, changes: set), to: store) == .durable)
-            let remove = [StoreChange(.feedback, key: [1], value: nil), StoreChange(.feedback, key: [2], value: [])]
-            #expect(await self.append(self.commit(2, changes: remove, drops: [1]), to: store) == .durable)
-            #expect(try await self.segments(store).map(\.number) == [2])
-            #expect(try await store.rows(.feedback) == [StoreRow(key: [2], value: [])])
-            await store.close()
-        }
-    }
-
-    @Test(arguments: Kind.allCases) func `rows come in pages by their keys, and by key`(_ kind: Kind) async throws {
-        try await self.withShelf(kind) { shelf in
-            let store = shelf.store()
-            _ = try await store.open()
-            let changes = [3, 1, 2].map { StoreChange(.letters, key: [$0], value: [$0]) }
-            #expect(await self.append(self.commit(1, changes: changes), to: store) == .durable)
-            #expect(try await store.rows(.letters, after: [], limit: 2).map(\.key) == [[1], [2]])
-            #expect(try await store.rows(.letters, after: [2], limit: 2).map(\.key) == [[3]])
-            #expect(try await store.rows(.letters, after: [3], limit: 2).isEmpty)
-            #expect(try await store.rows(.letters, keys: [[2], [9]]) == [StoreRow(key: [2], value: [2])])
-            await store.close()
-        }
-    }
-
-    @Test(arguments: Kind.allCases) func `a commit that is repeated takes the place of the first`(
-        _ kind: Kind
-    ) async throws {
-        try await self.withShelf(kind) { shelf in
-            let store = shelf.store()
-            _ = try await store.open()
-            #expect(await self.append(self.commit(1, [1]), to: store) == .durable)
-            #expect(await self.append(self.commit(1, [2]), to: store) == .durable)
-            #expect(try await self.segments(store) == [StoredSegment(number: 1, bytes: [2])])
-            await store.close()
-        }
-    }
-
-    @Test(arguments: Kind.allCases) func `an owner of an older epoch is fenced and writes nothing`(
-        _ kind: Kind
-    ) async throws {
-        try await self.withShelf(kind) { shelf in
-            let store = shelf.store()
-            let opening = try await store.open()
-            let commit = self.commit(1, epoch: opening.epoch - 1)
-            #expect(await self.append(commit, to: store) == .fenced)
-            #expect(try await self.segments(store).isEmpty)
-            await store.close()
-        }
-    }
-
     @Test func `an owner whose store another process has taken without a lock writes nothing more`() async throws {
-        try await self.withShelf(.sqlite) { shelf in
+        try await StoreShelf.with(.sqlite) { shelf in
             let store = shelf.store()
             let epoch = try await store.open().epoch
-            #expect(await self.append(self.commit(1, epoch: epoch), to: store) == .durable)
+            #expect(await StoreShelf.append(self.commit(1, epoch: epoch), to: store) == .durable)
             // A process on a file system without locks leaves this, when it opens the store.
             try HighWaterMark(path: "\(shelf.path)-mark").take()
-            #expect(await self.append(self.commit(2, epoch: epoch), to: store) == .fenced)
-            #expect(await self.append(self.commit(2, epoch: epoch), to: store) == .fenced)
+            #expect(await StoreShelf.append(self.commit(2, epoch: epoch), to: store) == .fenced)
+            #expect(await StoreShelf.append(self.commit(2, epoch: epoch), to: store) == .fenced)
             // The log is the other process's. Without it, its last commits would be lost.
             await store.close()
             #expect(FileManager.default.fileExists(atPath: "\(shelf.path)-wal"))
             let next = shelf.store()
             let opening = try await next.open()
-            #expect(try await self.segments(next).map(\.number) == [1])
-            #expect(await self.append(self.commit(2, epoch: opening.epoch), to: next) == .durable)
+            #expect(try await StoreShelf.segments(next).map(\.number) == [1])
+            #expect(await StoreShelf.append(self.commit(2, epoch: opening.epoch), to: next) == .durable)
             await next.close()
             #expect(!FileManager.default.fileExists(atPath: "\(shelf.path)-wal"))
         }
@@ -172,10 +46,10 @@ import Foundation
     @Test func `an owner that ends before it commits again leaves the log to the process that has taken its store`()
         async throws
     {
-        try await self.withShelf(.sqlite) { shelf in
+        try await StoreShelf.with(.sqlite) { shelf in
             let store = shelf.store()
             let epoch = try await store.open().epoch
-            #expect(await self.append(self.commit(1, epoch: epoch), to: store) == .durable)
+            #expect(await StoreShelf.append(self.commit(1, epoch: epoch), to: store) == .durable)
             try HighWaterMark(path: "\(shelf.path)-mark").take()
             await store.close()
             #expect(FileManager.default.fileExists(atPath: "\(shelf.path)-wal"))
@@ -183,7 +57,7 @@ import Foundation
     }
 
     @Test func `two names of a store, by a symbolic link, have one mark`() async throws {
-        try await self.withShelf(.sqlite) { shelf in
+        try await StoreShelf.with(.sqlite) { shelf in
             let folder = shelf.directory.appending(path: "links")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
             let link = folder.appending(path: "link.db").path
@@ -191,11 +65,11 @@ import Foundation
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: shelf.path)
             let first = SQLiteStore(path: link)
             let epoch = try await first.open().epoch
-            #expect(await self.append(self.commit(1, epoch: epoch), to: first) == .durable)
+            #expect(await StoreShelf.append(self.commit(1, epoch: epoch), to: first) == .durable)
             try shelf.loseLock()
             let second = shelf.store()
             _ = try await second.open()
-            #expect(await self.append(self.commit(2, epoch: epoch), to: first) == .fenced)
+            #expect(await StoreShelf.append(self.commit(2, epoch: epoch), to: first) == .fenced)
             await first.close()
             await second.close()
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["link.db"])
@@ -205,10 +79,10 @@ import Foundation
     @Test(arguments: ["lost", "damaged"]) func `a start that fails leaves the log to a process without a lock`(
         _ fault: String
     ) async throws {
-        try await self.withShelf(.sqlite) { shelf in
+        try await StoreShelf.with(.sqlite) { shelf in
             let store = shelf.store()
             let epoch = try await store.open().epoch
-            #expect(await self.append(self.commit(1, epoch: epoch), to: store) == .durable)
+            #expect(await StoreShelf.append(self.commit(1, epoch: epoch), to: store) == .durable)
             try shelf.loseLock()
             if fault == "lost" {
                 try HighWaterMark(path: "\(shelf.path)-mark").advance(to: 9)
@@ -225,10 +99,10 @@ import Foundation
     }
 
     @Test func `a start finds what a process without a lock commits until it knows of the start`() async throws {
-        try await self.withShelf(.sqlite) { shelf in
+        try await StoreShelf.with(.sqlite) { shelf in
             let first = shelf.store()
             let epoch = try await first.open().epoch
-            #expect(await self.append(self.commit(1, epoch: epoch), to: first) == .durable)
+            #expect(await StoreShelf.append(self.commit(1, epoch: epoch), to: first) == .durable)
             await first.close()
             let other = try SQLiteDatabase(path: shelf.path, durability: .process)
             let mark = HighWaterMark(path: "\(shelf.path)-mark")
@@ -258,13 +132,13 @@ import Foundation
             core.close()
             let next = shelf.store()
             _ = try await next.open()
-            #expect(try await self.segments(next).map(\.number) == [1, 2, 3, 4])
+            #expect(try await StoreShelf.segments(next).map(\.number) == [1, 2, 3, 4])
             await next.close()
         }
     }
 
     @Test func `of two starts at the same time, the one whose mark was replaced tries again`() async throws {
-        try await self.withShelf(.sqlite) { shelf in
+        try await StoreShelf.with(.sqlite) { shelf in
             let first = shelf.store()
             _ = try await first.open()
             await first.close()
@@ -285,45 +159,15 @@ import Foundation
         }
     }
 
-    @Test(arguments: Kind.allCases) func `answers come in the order of the commits`(_ kind: Kind) async throws {
-        try await self.withShelf(kind) { shelf in
-            let store = shelf.store()
-            _ = try await store.open()
-            let (answers, continuation) = AsyncStream.makeStream(of: UInt64.self)
-            for number in UInt64(1)...100 {
-                store.append(self.commit(number)) { _ in continuation.yield(number) }
-            }
-            var numbers: [UInt64] = []
-            for await number in answers {
-                numbers.append(number)
-                if numbers.count == 100 { break }
-            }
-            #expect(numbers == Array(1...100))
-            await store.close()
-        }
-    }
-
-    @Test(arguments: Kind.allCases) func `a large segment comes back whole`(_ kind: Kind) async throws {
-        try await self.withShelf(kind) { shelf in
-            let store = shelf.store()
-            _ = try await store.open()
-            let bytes = (0..<9_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
-            #expect(await self.append(self.commit(1, bytes), to: store) == .durable)
-            #expect(await self.append(self.commit(2), to: store) == .durable)
-            #expect(try await self.segments(store).map(\.bytes) == [bytes, [1]])
-            await store.close()
-        }
-    }
-
     @Test func `after a refusal, later commits wait until the first is repeated`() async {
         let store = MemoryStore()
         _ = store.take()
         store.fail("The disk is full.")
-        #expect(await self.append(self.commit(1), to: store) == .unavailable("The disk is full."))
+        #expect(await StoreShelf.append(self.commit(1), to: store) == .unavailable("The disk is full."))
         store.fail(nil)
-        #expect(await self.append(self.commit(2), to: store) == .unavailable("The disk is full."))
-        #expect(await self.append(self.commit(1), to: store) == .durable)
-        #expect(await self.append(self.commit(2), to: store) == .durable)
+        #expect(await StoreShelf.append(self.commit(2), to: store) == .unavailable("The disk is full."))
+        #expect(await StoreShelf.append(self.commit(1), to: store) == .durable)
+        #expect(await StoreShelf.append(self.commit(2), to: store) == .durable)
     }
 
     // MARK: The mark of an earlier release
@@ -345,10 +189,10 @@ import Foundation
         _ kind: EarlierMark,
         _ body: (_ link: String, _ markOfStore: String, _ earlier: HighWaterMark) async throws -> Void
     ) async throws {
-        try await self.withShelf(.sqlite) { shelf in
+        try await StoreShelf.with(.sqlite) { shelf in
             let store = shelf.store()
             let epoch = try await store.open().epoch
-            #expect(await self.append(self.commit(1, epoch: epoch), to: store) == .durable)
+            #expect(await StoreShelf.append(self.commit(1, epoch: epoch), to: store) == .durable)
             await store.close()
             let disk = kind == .elsewhere ? StoreCopyTests.elsewhere.map { URL(filePath: $0) } : nil
             let folder = (disk ?? shelf.directory).appending(path: "ferry-links-\(UUID().uuidString)")
@@ -372,7 +216,7 @@ import Foundation
             let epoch = try await store.open().epoch
             #expect(earlier.isTaken)
             #expect(!FileManager.default.fileExists(atPath: "\(link)-mark"))
-            #expect(await self.append(self.commit(2, epoch: epoch), to: store) == .durable)
+            #expect(await StoreShelf.append(self.commit(2, epoch: epoch), to: store) == .durable)
             await store.close()
             #expect(try HighWaterMark.contents(of: link).map(\.number) == [2])
             #expect(FileManager.default.fileExists(atPath: markOfStore))
@@ -427,13 +271,13 @@ import Foundation
     }
 
     @Test func `a symbolic link to the folder of a store leads to its one mark, which stays`() async throws {
-        try await self.withShelf(.sqlite) { shelf in
+        try await StoreShelf.with(.sqlite) { shelf in
             let folder = shelf.directory.appending(path: "folder")
             try FileManager.default.createSymbolicLink(atPath: folder.path, withDestinationPath: shelf.directory.path)
             for number in UInt64(1)...2 {
                 let store = SQLiteStore(path: folder.appending(path: "gateway.db").path) { Issue.record("\($0)") }
                 let epoch = try await store.open().epoch
-                #expect(await self.append(self.commit(number, epoch: epoch), to: store) == .durable)
+                #expect(await StoreShelf.append(self.commit(number, epoch: epoch), to: store) == .durable)
                 await store.close()
                 #expect(try HighWaterMark.contents(of: shelf.path).map(\.number) == [number])
             }
@@ -443,28 +287,28 @@ import Foundation
     // MARK: Files
 
     @Test func `a second gateway is told that the store is in use`() async throws {
-        try await self.withShelf(.sqlite) { shelf in
+        try await StoreShelf.with(.sqlite) { shelf in
             let first = shelf.store()
             _ = try await first.open()
             let second = shelf.store()
             let error = await #expect(throws: StoreError.self) { try await second.open() }
             #expect(error?.description.contains("another process uses it") == true)
             await second.close()
-            #expect(await self.append(self.commit(1), to: first) == .durable)
+            #expect(await StoreShelf.append(self.commit(1), to: first) == .durable)
             await first.close()
         }
     }
 
     @Test func `commits that were acknowledged and are gone prevent the start`() async throws {
-        try await self.withShelf(.sqlite) { shelf in
+        try await StoreShelf.with(.sqlite) { shelf in
             let first = shelf.store()
             _ = try await first.open()
-            #expect(await self.append(self.commit(1), to: first) == .durable)
+            #expect(await StoreShelf.append(self.commit(1), to: first) == .durable)
             await first.close()
             let old = try Data(contentsOf: URL(filePath: shelf.path))
             let second = shelf.store()
             let epoch = try await second.open().epoch
-            #expect(await self.append(self.commit(2, epoch: epoch), to: second) == .durable)
+            #expect(await StoreShelf.append(self.commit(2, epoch: epoch), to: second) == .durable)
             await second.close()
             try old.write(to: URL(filePath: shelf.path))
             let third = shelf.store()
@@ -475,20 +319,20 @@ import Foundation
             try FileManager.default.removeItem(atPath: "\(shelf.path)-mark")
             let fourth = shelf.store()
             _ = try await fourth.open()
-            #expect(try await self.segments(fourth).map(\.number) == [1])
+            #expect(try await StoreShelf.segments(fourth).map(\.number) == [1])
             await fourth.close()
         }
     }
 
     @Test func `a missing mark is reported, unless the store is new`() async throws {
-        try await self.withShelf(.sqlite) { shelf in
+        try await StoreShelf.with(.sqlite) { shelf in
             let warnings = Mutex<[String]>([])
             func store() -> SQLiteStore {
                 SQLiteStore(path: shelf.path) { warning in warnings.withLock { $0.append(warning) } }
             }
             let first = store()
             let epoch = try await first.open().epoch
-            #expect(await self.append(self.commit(1, epoch: epoch), to: first) == .durable)
+            #expect(await StoreShelf.append(self.commit(1, epoch: epoch), to: first) == .durable)
             await first.close()
             let second = store()
             _ = try await second.open()
@@ -505,11 +349,11 @@ import Foundation
     }
 
     @Test func `a store of the last release is taken, with everything in it`() async throws {
-        try await self.withShelf(.sqlite) { shelf in
+        try await StoreShelf.with(.sqlite) { shelf in
             let first = shelf.store()
             let opening = try await first.open()
             let row = StoreChange(.feedback, key: [1], value: [2])
-            #expect(await self.append(self.commit(1, changes: [row]), to: first) == .durable)
+            #expect(await StoreShelf.append(self.commit(1, changes: [row]), to: first) == .durable)
             await first.close()
             // The last release had the same tables under this number.
             do {
@@ -519,7 +363,7 @@ import Foundation
             let second = shelf.store()
             let again = try await second.open()
             #expect(again.node == opening.node && again.hashKey == opening.hashKey && again.epoch == 2)
-            #expect(try await self.segments(second).map(\.number) == [1])
+            #expect(try await StoreShelf.segments(second).map(\.number) == [1])
             #expect(try await second.rows(.feedback) == [StoreRow(key: [1], value: [2])])
             await second.close()
             let database = try SQLiteDatabase(path: shelf.path, durability: .process)
@@ -530,38 +374,28 @@ import Foundation
     }
 
     @Test func `a file that was removed takes nothing more, and says so until it is back`() async throws {
-        try await self.withShelf(.sqlite) { shelf in
+        try await StoreShelf.with(.sqlite) { shelf in
             let store = shelf.store()
             _ = try await store.open()
-            #expect(await self.append(self.commit(1), to: store) == .durable)
+            #expect(await StoreShelf.append(self.commit(1), to: store) == .durable)
             try FileManager.default.moveItem(atPath: shelf.path, toPath: "\(shelf.path).away")
             let reason =
                 "The store's file \(shelf.path) was removed or replaced while it was open. Put it back, or start anew."
-            #expect(await self.append(self.commit(2), to: store) == .unavailable(reason))
+            #expect(await StoreShelf.append(self.commit(2), to: store) == .unavailable(reason))
             try FileManager.default.moveItem(atPath: "\(shelf.path).away", toPath: shelf.path)
-            #expect(await self.append(self.commit(2), to: store) == .durable)
+            #expect(await StoreShelf.append(self.commit(2), to: store) == .durable)
             await store.close()
         }
     }
 
     @Test func `a damaged file is named`() async throws {
-        try await self.withShelf(.sqlite) { shelf in
+        try await StoreShelf.with(.sqlite) { shelf in
             try Data(repeating: 65, count: 50_000).write(to: URL(filePath: shelf.path))
             let store = shelf.store()
             let error = await #expect(throws: StoreError.self) { try await store.open() }
             #expect(error?.description.contains("gateway.db: it is damaged, or no database") == true)
             #expect(error?.description.contains("gateway.db-mark away to begin anew") == true)
             #expect(error?.description.contains("are then lost") == true)
-            await store.close()
-        }
-    }
-
-    @Test func `a store that was closed says so`() async throws {
-        try await self.withShelf(.sqlite) { shelf in
-            let store = shelf.store()
-            _ = try await store.open()
-            await store.close()
-            #expect(await self.append(self.commit(1), to: store) == .unavailable("The store is closed."))
             await store.close()
         }
     }

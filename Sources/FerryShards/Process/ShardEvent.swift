@@ -1,0 +1,44 @@
+/// An event of a process that owns shards, for operators.
+package enum ShardEvent: Hashable, Sendable {
+    /// The process owns the shard, and listens on its ports.
+    case taken(shard: Int)
+    /// Another process owns the shard. This one hands over what it has read.
+    case fenced(shard: Int)
+    /// The shard is given up. If it is freed, another process takes it at once.
+    case released(shard: Int, isFreed: Bool)
+    /// Another process has everything that this one had read.
+    case handedOver(shard: Int)
+    /// Another node shall have the shard.
+    case wanted(shard: Int, by: String)
+    /// The right to forward has ended: PostgreSQL does not answer.
+    case stopped(shard: Int)
+    /// The right to forward is back.
+    case resumed(shard: Int)
+    /// A fault of PostgreSQL; nil if it is not about one shard. The text is one sentence.
+    case trouble(shard: Int?, String)
+    /// The shard cannot be served here, for the reason in this text. Another try follows after a minute.
+    case refused(shard: Int, String)
+    /// No process has owned the shard for some seconds.
+    case ownerless(shard: Int)
+}
+
+/// The figures of a process that owns shards.
+package struct ShardFigures: Hashable, Sendable {
+    package struct Owned: Hashable, Sendable {
+        package var shard: Int
+        /// The time for which the right to forward is left, in seconds.
+        package var rightSeconds: Double
+        /// The acknowledged commits that are kept, in bytes.
+        package var ringLength: Int
+        package var sentWithoutRight: Int
+    }
+
+    package var owned: [Owned] = []
+    package var takes = 0
+    package var returns = 0
+    package var fenced = 0
+    /// The notifications that were written without the right, of all shards that this process has owned.
+    package var sentWithoutRight = 0
+    /// Whether the last look at the shards was answered.
+    package var isPostgresUp = false
+}

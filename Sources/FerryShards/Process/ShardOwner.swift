@@ -1,0 +1,196 @@
+internal import FerryCore
+package import FerryGateway
+package import FerryMachine
+internal import FerryPlatform
+package import NIOCore
+internal import NIOPosix
+
+/// The gateway of one shard in this process, from its take to its end, on an event loop of its own.
+///
+/// ```
+///   take ──▶ recover ──▶ serve, with open ports while it has the right ──▶ shut down ──▶ over
+///    └── another has it, or it cannot be served ─────────────────────────────────────────▲
+/// ```
+final class ShardOwner: Sendable {
+    /// A reason to go on.
+    private enum Signal: Sendable {
+        case news(PostgresStore.News)
+        /// Everything is handed over to the new owner.
+        case handedOver
+        /// The ports could not be opened, and are tried again.
+        case listenAgain
+        case end
+    }
+
+    /// How an attempt to own a shard has ended.
+    enum Ending: Sendable {
+        case notTaken
+        /// This process cannot serve the shard.
+        case refused(String)
+        case ended
+    }
+
+    private static let listenPause: Duration = .seconds(1)
+
+    let shard: Int
+    private let setup: ShardProcess.Setup
+    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let store: PostgresStore
+    private let signals: AsyncStream<Signal>
+    private let signal: AsyncStream<Signal>.Continuation
+    private let running = Locked<Gateway?>(nil)
+    private let counts = Locked(ShardFigures())
+
+    init(_ free: FreeShard, _ setup: ShardProcess.Setup) {
+        self.shard = free.shard
+        self.setup = setup
+        let (signals, signal) = AsyncStream.makeStream(of: Signal.self)
+        (self.signals, self.signal) = (signals, signal)
+        self.store = PostgresStore(
+            PostgresStore.Place(
+                connection: setup.connection,
+                shard: free.shard,
+                node: setup.node,
+                away: setup.away
+            ),
+            seen: free.term,
+            on: self.group.next()
+        ) { signal.yield(.news($0)) }
+    }
+
+    /// The gateway; nil until it has recovered, and after its end.
+    var gateway: Gateway? { self.running.withLock { $0 } }
+
+    /// The figures of this shard alone.
+    var figures: ShardFigures {
+        var figures = self.counts.withLock { $0 }
+        figures.sentWithoutRight = self.store.right.sentWithoutRight
+        guard self.gateway != nil else { return figures }
+        figures.owned = [
+            ShardFigures.Owned(
+                shard: self.shard,
+                rightSeconds: Double(self.store.right.left.nanoseconds) / 1e9,
+                ringLength: self.store.ringLength,
+                sentWithoutRight: figures.sentWithoutRight
+            )
+        ]
+        return figures
+    }
+
+    /// Begins to give the shard up.
+    func end() { self.signal.yield(.end) }
+
+    /// Takes the shard, and serves it until it is given up or lost.
+    func run() async -> Ending {
+        let ending = await self.serve()
+        try? await self.group.shutdownGracefully()
+        return ending
+    }
+
+    private func serve() async -> Ending {
+        let upstreams: [GatewayUpstream]
+        do {
+            upstreams = try self.setup.upstreams(self.store.right)
+        } catch {
+            return .refused("\(error)")
+        }
+        let gateway: Gateway
+        do {
+            gateway = try await Gateway.start(self.configuration, upstreams: upstreams, on: self.group)
+        } catch {
+            for upstream in upstreams { _ = await upstream.provider.shutDown(within: .zero) }
+            self.signal.finish()
+            await self.tellRest()
+            if let error = error as? StoreError, error.isInUse { return .notTaken }
+            return .refused(Self.sentence(error))
+        }
+        self.running.withLock { $0 = gateway }
+        self.store.isSettled { (try? await gateway.figures.gateway.underWay) == 0 }
+        var isTold = false
+        for await signal in self.signals {
+            switch signal {
+            case .news(let news):
+                // The first right comes with the take.
+                if case .right(true) = news, !isTold {
+                    isTold = true
+                    self.setup.onEvent(.taken(shard: self.shard))
+                } else {
+                    self.tell(news)
+                }
+                switch news {
+                case .right(let isHeld): await self.listen(gateway, isHeld)
+                case .wanted: self.end()
+                case .over: self.end()
+                case .taken, .returned, .fenced, .trouble: break
+                }
+                continue
+            case .listenAgain:
+                if self.store.right.isHeld { await self.listen(gateway, true) }
+                continue
+            case .handedOver, .end: break
+            }
+            break
+        }
+        _ = await gateway.shutDown(within: self.setup.shutdownLimit)
+        await gateway.shutDownUpstreams(within: .seconds(1))
+        self.running.withLock { $0 = nil }
+        self.signal.finish()
+        await self.tellRest()
+        return .ended
+    }
+
+    private func tellRest() async {
+        for await signal in self.signals {
+            if case .news(let news) = signal { self.tell(news) }
+        }
+    }
+
+    /// The configuration of the gateway: its store, and its ports.
+    private var configuration: Gateway.Configuration {
+        var configuration = self.setup.gateway
+        configuration.store = self.store
+        configuration.succession = nil
+        for index in configuration.doors.indices {
+            if configuration.doors[index].port != 0 { configuration.doors[index].port += self.shard }
+            // All shards have one feedback service.
+            configuration.doors[index].feedbackPort = nil
+        }
+        let signal = self.signal
+        configuration.onHandedOver = { signal.yield(.handedOver) }
+        return configuration
+    }
+
+    /// Opens or closes the ports.
+    private func listen(_ gateway: Gateway, _ isListening: Bool) async {
+        do {
+            try await gateway.listen(isListening)
+        } catch {
+            self.setup.onEvent(.trouble(shard: self.shard, Self.sentence(error)))
+            try? await Task.sleep(for: Self.listenPause)
+            self.signal.yield(.listenAgain)
+        }
+    }
+
+    private func tell(_ news: PostgresStore.News) {
+        let shard = self.shard
+        switch news {
+        case .taken: self.counts.withLock { $0.takes += 1 }
+        case .returned: self.counts.withLock { $0.returns += 1 }
+        case .right(let isHeld): self.setup.onEvent(isHeld ? .resumed(shard: shard) : .stopped(shard: shard))
+        case .wanted(let node): self.setup.onEvent(.wanted(shard: shard, by: node))
+        case .fenced:
+            self.counts.withLock { $0.fenced += 1 }
+            self.setup.onEvent(.fenced(shard: shard))
+        case .trouble(let reason): self.setup.onEvent(.trouble(shard: shard, reason))
+        case .over(.released(let isFreed)): self.setup.onEvent(.released(shard: shard, isFreed: isFreed))
+        case .over(.handedOver): self.setup.onEvent(.handedOver(shard: shard))
+        case .over(.abandoned): self.setup.onEvent(.released(shard: shard, isFreed: false))
+        case .over(.notTaken): break
+        }
+    }
+
+    private static func sentence(_ error: any Error) -> String {
+        guard let fault = error as? ListenFault else { return "\(error)" }
+        return "Port \(fault.port) of \(fault.host) cannot be listened on: \(fault.cause)"
+    }
+}

@@ -1,0 +1,70 @@
+internal import FerryCore
+internal import FerryGateway
+internal import FerryPostgres
+
+/// The feedback rows of all shards. A reader has a session of its own, whose transaction locks the rows. So another reader
+/// does not get them, and they are listed again if the process ends.
+struct PostgresFeedback: Sendable {
+    /// How long PostgreSQL may take to give the rows, and to remove them.
+    private static let limit: Duration = .seconds(30)
+    /// PostgreSQL ends a reader's session after this time without a statement. It is longer than ``FeedbackRows/claimTime``.
+    private static let parameters = PostgresSettings.finding.merging(
+        ["idle_in_transaction_session_timeout": "70s"]
+    ) { $1 }
+
+    let connection: String
+    let node: String
+
+    /// Takes the rows of a client that no other reader has.
+    func take(_ client: String) async throws(StoreError) -> any FeedbackClaim {
+        let session = PostgresSession(
+            PostgresSettings(self.connection, name: "ferry \(self.node) feedback", parameters: Self.parameters)
+        )
+        do throws(PostgresError) {
+            _ = try await session.send(PostgresStatement(ShardSQL.begin), within: Self.limit)
+            let rows = try await session.send(
+                PostgresStatement(ShardSQL.feedback, [.text(client), .integer(Int64(FeedbackRows.limit))]),
+                within: Self.limit
+            )
+            return Claim(rows, session)
+        } catch {
+            session.close()
+            throw StoreError("The feedback rows cannot be read. \(error.description)")
+        }
+    }
+
+    /// The rows of one reader. Its session ends with it.
+    private final class Claim: FeedbackClaim {
+        let rows: [FeedbackRows.Row]
+        private let ids: [Int64]
+        private let session: Locked<PostgresSession?>
+
+        init(_ answer: PostgresRows, _ session: PostgresSession) {
+            var rows: [FeedbackRows.Row] = []
+            var ids: [Int64] = []
+            rows.reserveCapacity(answer.count)
+            ids.reserveCapacity(answer.count)
+            for row in 0..<answer.count {
+                guard let id = answer.integer(row, 0), let token = answer.bytes(row, 1),
+                    let since = answer.integer(row, 2)
+                else { continue }
+                ids.append(id)
+                rows.append(FeedbackRows.Row(token: token, since: UInt32(clamping: since)))
+            }
+            self.rows = rows
+            self.ids = ids
+            self.session = Locked(session)
+        }
+
+        deinit { self.giveBack() }
+
+        func read() {
+            guard let session = self.session.withLock({ $0.take() }) else { return }
+            session.send(PostgresStatement(ShardSQL.feedbackRead, [.integers(self.ids)]), within: PostgresFeedback.limit) { _ in }
+            // After a refused statement, this rolls back.
+            session.send(PostgresStatement(ShardSQL.commit), within: PostgresFeedback.limit) { _ in session.close() }
+        }
+
+        func giveBack() { self.session.withLock { $0.take() }?.close() }
+    }
+}

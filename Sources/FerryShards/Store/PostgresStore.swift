@@ -1,0 +1,470 @@
+internal import DequeModule
+internal import FerryCore
+package import FerryGateway
+package import FerryMachine
+internal import FerryPostgres
+package import NIOCore
+
+/// The store of one shard in PostgreSQL, for its owner. It carries out the actions of a ``ShardKeeper``.
+///
+/// ```
+///   gateway ──append──▶ PostgresStore ──▶ ShardKeeper ──send──▶ PostgresSession, one at a time
+///           ◀──answer──                ◀──           ◀─answered─
+/// ```
+///
+/// The store runs on the event loop of its gateway. So a gateway that hangs sends no beats, and loses its shard.
+///
+/// `@unchecked Sendable`: everything that changes is used on the event loop only.
+package final class PostgresStore: SharedStore, @unchecked Sendable {
+    /// The place of a shard, and its owner.
+    package struct Place: Sendable {
+        /// A connection string of libpq.
+        package var connection: String
+        package var shard: Int
+        /// The name of this process. No other has it.
+        package var node: String
+        package var away: ShardAway
+
+        package init(connection: String, shard: Int, node: String, away: ShardAway = .wait) {
+            self.connection = connection
+            self.shard = shard
+            self.node = node
+            self.away = away
+        }
+    }
+
+    /// News for the process that runs the gateway.
+    package enum News: Hashable, Sendable {
+        case taken
+        /// The right to forward has begun or ended.
+        case right(isHeld: Bool)
+        /// The owner is back after its session had ended.
+        case returned
+        case wanted(by: String)
+        case fenced
+        /// A sentence about PostgreSQL for operators. It is told once for each fault.
+        case trouble(String)
+        case over(ShardEnding)
+    }
+
+    private enum Stage {
+        case new
+        case opening(CheckedContinuation<Result<Opening, StoreError>, Never>)
+        case open(epoch: UInt64)
+        case over
+    }
+
+    private struct Opening {
+        var taken: ShardTaken
+        var hashKey: [UInt8]
+    }
+
+    /// How long a statement of the keeper may take. The keeper gives a silent session up sooner.
+    private static let statementLimit: Duration = .seconds(60)
+    /// How long a read waits for an owner that comes back.
+    private static let readLimit: Duration = .seconds(10)
+    private static let readPause: Duration = .milliseconds(200)
+    /// How long ``close()`` waits for PostgreSQL.
+    private static let closeLimit: TimeAmount = .seconds(4)
+    /// The length of commits that are forwarded from memory while PostgreSQL is away.
+    private static let servedLimit = 256 << 20
+
+    package let right = ForwardingRight { .sinceBoot }
+    private let place: Place
+    private let eventLoop: any EventLoop
+    private let onNews: @Sendable (News) -> Void
+    private let feedbackRows: PostgresFeedback
+    private let ring = Locked(0)
+    private let settled = Locked<@Sendable () async -> Bool>({ true })
+
+    private var stage = Stage.new
+    private var keeper: ShardKeeper
+    private var inputs: Deque<ShardInput> = []
+    private var line: (id: ShardSession, session: PostgresSession)?
+    private var hashKey: [UInt8] = []
+    /// The commits whose answer the gateway waits for.
+    private var waiting: Deque<(number: UInt64, then: @Sendable (StoreAnswer) -> Void)> = []
+    /// The commits that the gateway counts as durable, although PostgreSQL does not have them.
+    private var served: [UInt64: Int] = [:]
+    private var servedLength = 0
+    private var isServing = false
+    private var rightEnd = NIODeadline.distantPast
+    private var isHeld = false
+    private var isFenced = false
+    private var fencedBody: (@Sendable () -> Void)?
+    private var late: [StoredSegment] = []
+    private var lateBody: (@Sendable ([StoredSegment]) -> Void)?
+    private var closers: [CheckedContinuation<Void, Never>] = []
+    private var lastTrouble: String?
+    private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
+
+    /// - Parameters:
+    ///   - seen: the term under which the shard was seen free.
+    ///   - eventLoop: the gateway's event loop.
+    ///   - onNews: called on the event loop.
+    package init(
+        _ place: Place,
+        seen: ShardTerm,
+        on eventLoop: any EventLoop,
+        onNews: @escaping @Sendable (News) -> Void = { _ in }
+    ) {
+        self.place = place
+        self.eventLoop = eventLoop
+        self.onNews = onNews
+        self.feedbackRows = PostgresFeedback(connection: place.connection, node: place.node)
+        self.keeper = ShardKeeper(
+            shard: place.shard,
+            seen: seen,
+            node: place.node,
+            away: place.away,
+            now: .sinceBoot
+        )
+    }
+
+    /// Parameters of an owner's session. The server ends a session that is silent for 4 s, and its lock is free then.
+    private static let parameters = PostgresSettings.finding.merging(["idle_session_timeout": "4s"]) { $1 }
+
+    /// What a session of an owner needs.
+    static func settings(_ place: Place) -> PostgresSettings {
+        PostgresSettings(
+            place.connection,
+            name: "ferry \(place.node) shard \(place.shard)",
+            parameters: Self.parameters
+        )
+    }
+
+    /// The number of bytes of acknowledged commits that are kept, to write them again.
+    package var ringLength: Int { self.ring.withLock { $0 } }
+
+    /// Sets a closure that says whether each notification that went to APNs has its answer. ``close()`` calls it.
+    package func isSettled(_ body: @escaping @Sendable () async -> Bool) { self.settled.withLock { $0 = body } }
+
+    // MARK: GatewayStore
+
+    package func open() async throws(StoreError) -> StoreOpening {
+        let opening = await withCheckedContinuation { continuation in
+            self.eventLoop.execute {
+                guard case .new = self.stage else {
+                    return continuation.resume(returning: .failure(StoreError("The store was opened before.")))
+                }
+                self.stage = .opening(continuation)
+                self.take(.timePassed)
+            }
+        }
+        let (taken, hashKey) = try opening.map { ($0.taken, $0.hashKey) }.get()
+        do throws(StoreError) {
+            let last = try await self.read(PostgresStatement(ShardSQL.last, [self.id])).integer(0, 0)
+            let number = last.map { UInt64(bitPattern: $0) } ?? 0
+            return StoreOpening(node: taken.node, epoch: taken.epoch, hashKey: hashKey, last: number)
+        } catch {
+            await self.close()
+            throw error
+        }
+    }
+
+    private var id: PostgresValue { .integer(Int64(self.place.shard)) }
+
+    package func segments(after: UInt64) async throws(StoreError) -> [StoredSegment] {
+        let rows = try await self.read(
+            PostgresStatement(ShardSQL.segments, [self.id, .integer(Int64(bitPattern: after))])
+        )
+        return (0..<rows.count).compactMap { row in
+            guard let number = rows.integer(row, 0), let bytes = rows.bytes(row, 1) else { return nil }
+            return StoredSegment(number: UInt64(bitPattern: number), bytes: bytes)
+        }
+    }
+
+    package func rows(_ table: StoreTable) async throws(StoreError) -> [StoreRow] {
+        var all: [StoreRow] = []
+        while true {
+            let page = try await self.rows(table, after: all.last?.key ?? [], limit: 10_000)
+            guard !page.isEmpty else { return all }
+            all += page
+        }
+    }
+
+    /// Readers get the rows of ``StoreTable/feedback`` with ``feedback(of:)``, so here this table is empty.
+    package func rows(_ table: StoreTable, after: [UInt8], limit: Int) async throws(StoreError) -> [StoreRow] {
+        let limit = PostgresValue.integer(Int64(limit))
+        switch table {
+        case .feedback: return []
+        case .habits: return try await self.rows(ShardSQL.habits, [.bytes(after), limit])
+        case .rejections:
+            let job = after.reduce(Int64(0)) { $0 << 8 | Int64($1) }
+            return try await self.rows(ShardSQL.rejections, [self.id, .integer(job), limit])
+        case .list, .gates, .letters, .copy:
+            return try await self.rows(ShardSQL.rows, [self.id, .integer(Int64(table.rawValue)), .bytes(after), limit])
+        }
+    }
+
+    package func rows(_ table: StoreTable, keys: [[UInt8]]) async throws(StoreError) -> [StoreRow] {
+        switch table {
+        case .feedback, .rejections: return []
+        case .habits: return try await self.rows(ShardSQL.habitsByKey, [.byteStrings(keys)])
+        case .list, .gates, .letters, .copy:
+            return try await self.rows(
+                ShardSQL.rowsByKey,
+                [self.id, .integer(Int64(table.rawValue)), .byteStrings(keys)]
+            )
+        }
+    }
+
+    private func rows(_ text: StaticString, _ values: [PostgresValue]) async throws(StoreError) -> [StoreRow] {
+        let rows = try await self.read(PostgresStatement(text, values))
+        return (0..<rows.count).compactMap { row in
+            guard let key = rows.bytes(row, 0), let value = rows.bytes(row, 1) else { return nil }
+            return StoreRow(key: key, value: value)
+        }
+    }
+
+    /// Reads on the owner's session. A session that ends meanwhile has a successor.
+    private func read(_ statement: PostgresStatement) async throws(StoreError) -> PostgresRows {
+        let deadline = ContinuousClock.now + Self.readLimit
+        var reason = "PostgreSQL does not answer."
+        repeat {
+            if let session = try? await self.eventLoop.submit({ self.line?.session }).get() {
+                do throws(PostgresError) {
+                    return try await session.send(statement, within: Self.readLimit)
+                } catch {
+                    reason = error.description
+                    if error.kind == .refused { break }
+                }
+            }
+            try? await Task.sleep(for: Self.readPause)
+        } while ContinuousClock.now < deadline && !Task.isCancelled
+        throw StoreError("Shard \(self.place.shard) cannot be read. \(reason)")
+    }
+
+    package func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void) {
+        guard self.eventLoop.inEventLoop else {
+            return self.eventLoop.execute { self.append(commit, then: then) }
+        }
+        guard case .open(let epoch) = self.stage else { return then(.unavailable("The store is closed.")) }
+        guard commit.epoch == epoch else { return then(.fenced) }
+        self.waiting.append((commit.segment.number, then))
+        self.take(.commit(commit))
+        if self.isServing { self.serve(commit) }
+    }
+
+    package func close() async {
+        let isClean = await self.settled.withLock { $0 }()
+        await withCheckedContinuation { continuation in
+            self.eventLoop.execute {
+                switch self.stage {
+                case .new, .over:
+                    self.stage = .over
+                    return continuation.resume()
+                case .opening, .open:
+                    self.closers.append(continuation)
+                    self.eventLoop.scheduleTask(in: Self.closeLimit) { self.take(.abandon) }
+                    self.take(.finish(isClean: isClean))
+                }
+            }
+        }
+    }
+
+    // MARK: SharedStore
+
+    package func onFenced(_ body: @escaping @Sendable () -> Void) {
+        self.eventLoop.execute {
+            self.fencedBody = body
+            if self.isFenced { body() }
+        }
+    }
+
+    package func onLate(_ body: @escaping @Sendable ([StoredSegment]) -> Void) {
+        self.eventLoop.execute {
+            self.lateBody = body
+            if !self.late.isEmpty { body(self.late) }
+            self.late = []
+        }
+    }
+
+    package func feedback(of client: String) async throws(StoreError) -> any FeedbackClaim {
+        try await self.feedbackRows.take(client)
+    }
+
+    // MARK: The keeper
+
+    /// Passes an input to the keeper. One that comes while actions are carried out waits.
+    private func take(_ input: ShardInput) {
+        self.inputs.append(input)
+        guard self.inputs.count == 1 else { return }
+        while let input = self.inputs.first {
+            for action in self.keeper.handle(input, now: .sinceBoot) { self.carryOut(action) }
+            self.inputs.removeFirst()
+        }
+        self.ring.withLock { $0 = self.keeper.ringLength }
+        self.lookAtRight()
+        self.schedule()
+    }
+
+    private func carryOut(_ action: ShardAction) {
+        switch action {
+        case .connect(let session): self.connect(session)
+        case .close(let session):
+            guard let line, line.id == session else { break }
+            line.session.close()
+            self.line = nil
+        case .send(let statement, let session): self.send(statement, session)
+        case .owns(let taken):
+            guard case .opening(let continuation) = self.stage else { break }
+            self.stage = .open(epoch: taken.epoch)
+            self.onNews(.taken)
+            continuation.resume(returning: .success(Opening(taken: taken, hashKey: self.hashKey)))
+        case .late(let segments):
+            if let lateBody { lateBody(segments) } else { self.late += segments }
+        case .answer(let number, let answer): self.answer(number, answer)
+        case .right(.until(let end)):
+            self.isServing = false
+            self.rightEnd = end
+            self.right.set(until: end)
+        case .right(.fromMemory):
+            self.isServing = true
+            self.rightEnd = .distantFuture
+            // What is not durable is told to nobody.
+            self.right.set(until: .distantFuture, telling: .distantPast)
+            self.serveWaiting()
+        case .wanted(let node): self.onNews(.wanted(by: node))
+        case .fenced:
+            self.isFenced = true
+            self.onNews(.fenced)
+            self.fencedBody?()
+        case .trouble(let reason): self.trouble(reason)
+        case .over(let ending): self.end(ending)
+        }
+    }
+
+    private func end(_ ending: ShardEnding) {
+        if case .opening(let continuation) = self.stage {
+            let reason = self.lastTrouble ?? "Another process has it."
+            continuation.resume(
+                returning: .failure(StoreError("Shard \(self.place.shard) was not taken. \(reason)", isInUse: true))
+            )
+        }
+        self.stage = .over
+        if !self.served.isEmpty {
+            self.trouble("Notifications that were forwarded from memory are not in PostgreSQL: the process ends before.")
+        }
+        for (_, then) in self.waiting { then(.unavailable("The store is closed.")) }
+        self.waiting = []
+        for closer in self.closers { closer.resume() }
+        self.closers = []
+        self.onNews(.over(ending))
+    }
+
+    private func trouble(_ reason: String) {
+        guard reason != self.lastTrouble else { return }
+        self.lastTrouble = reason
+        self.onNews(.trouble(reason))
+    }
+
+    // MARK: Answers
+
+    private func answer(_ number: UInt64, _ answer: StoreAnswer) {
+        if let length = self.served.removeValue(forKey: number) {
+            self.servedLength -= length
+        } else if let (_, then) = self.waiting.popFirst() {
+            then(answer)
+        }
+    }
+
+    /// Lets the gateway forward a commit that PostgreSQL does not have.
+    private func serve(_ commit: StoreCommit) {
+        let length = commit.segment.bytes.count
+        guard self.servedLength + length <= Self.servedLimit, self.waiting.count == 1 else { return }
+        self.served[commit.segment.number] = length
+        self.servedLength += length
+        self.waiting.removeFirst().then(.durable)
+    }
+
+    private func serveWaiting() {
+        while let (number, then) = self.waiting.popFirst() {
+            self.served[number] = 0
+            then(.durable)
+        }
+    }
+
+    // MARK: Sessions
+
+    private func connect(_ id: ShardSession) {
+        let session = PostgresSession(Self.settings(self.place)) { error in
+            self.eventLoop.execute {
+                if let error { self.trouble(error.description) }
+                self.take(.ended(id))
+            }
+        }
+        self.line = (id, session)
+        session.send(PostgresStatement(ShardSQL.meta), within: Self.statementLimit) { answer in
+            self.eventLoop.execute { self.connected(id, answer) }
+        }
+    }
+
+    private func connected(_ id: ShardSession, _ answer: PostgresSession.Answer) {
+        guard let line, line.id == id else { return }
+        switch answer {
+        case .success(let rows) where rows.integer(0, 0) == Int64(PostgresSchema.version):
+            self.hashKey = rows.bytes(0, 1) ?? []
+            return self.take(.connected(id))
+        case .success(let rows):
+            let condition = rows.integer(0, 0).map { PostgresSetup.Condition.version(Int($0)) } ?? .empty
+            self.trouble(condition.fault ?? "")
+        case .failure(let error) where error.kind == .refused: self.trouble(error.description)
+        // The end of the session follows.
+        case .failure: return
+        }
+        line.session.close()
+        self.line = nil
+        self.take(.ended(id))
+    }
+
+    private func send(_ statement: ShardStatement, _ id: ShardSession) {
+        guard let line, line.id == id else { return }
+        let sql = statement.sql(shard: self.place.shard, node: self.place.node)
+        line.session.send(sql, within: Self.statementLimit) { answer in
+            let read: ShardAnswer
+            switch answer {
+            case .success(let rows): read = statement.answer(rows)
+            case .failure(let error) where error.kind == .refused: read = .failed(error.description)
+            // The end of the session follows.
+            case .failure: return
+            }
+            self.eventLoop.execute { self.answered(id, read) }
+        }
+    }
+
+    private func answered(_ id: ShardSession, _ answer: ShardAnswer) {
+        if case .retaken(.owner) = answer, self.line?.id == id {
+            self.lastTrouble = nil
+            self.onNews(.returned)
+        }
+        self.take(.answered(id, answer))
+    }
+
+    // MARK: Time
+
+    private func lookAtRight() {
+        var isOpen = false
+        if case .open = self.stage { isOpen = true }
+        let isHeld = isOpen && self.right.isHeld
+        guard isHeld != self.isHeld else { return }
+        self.isHeld = isHeld
+        self.onNews(.right(isHeld: isHeld))
+    }
+
+    private func schedule() {
+        if case .over = self.stage {
+            self.timer?.task.cancel()
+            return self.timer = nil
+        }
+        let end = self.isHeld && !self.isServing ? self.rightEnd : nil
+        guard let deadline = [self.keeper.deadline, end].compactMap({ $0 }).min() else { return }
+        if let timer, timer.deadline <= deadline { return }
+        self.timer?.task.cancel()
+        let task = self.eventLoop.scheduleTask(in: max(deadline - .sinceBoot, .zero)) {
+            self.timer = nil
+            self.take(.timePassed)
+        }
+        self.timer = (deadline, task)
+    }
+}

@@ -1,0 +1,74 @@
+/// The SQL of shards. `PostgresSchema` has the tables and functions. A column that is no number or text has a cast, because
+/// rows come in PostgreSQL's binary format.
+enum ShardSQL {
+    // MARK: Sessions
+
+    /// The first statement of each session.
+    static let meta: StaticString = "select version, hash_key from ferry.meta limit 1"
+
+    // MARK: Standing by
+
+    /// The shards whose lock no session has.
+    static let look: StaticString = """
+        select s.id, s.term::text, s.freed, s.wanted from ferry.shard s where not exists (
+          select from pg_locks l where l.locktype = 'advisory' and l.classid = 1179800153 and l.objid = s.id::int
+            and l.objsubid = 2 and l.granted
+            and l.database = (select oid from pg_database where datname = current_database()))
+        """
+
+    /// Ends owners' sessions that hang in the middle of a message. No time-out of PostgreSQL 15 does.
+    static let terminate: StaticString = """
+        select pg_terminate_backend(a.pid) from pg_stat_activity a join pg_locks l on l.pid = a.pid
+         where l.locktype = 'advisory' and l.classid = 1179800153 and l.objsubid = 2 and l.granted
+           and l.database = (select oid from pg_database where datname = current_database())
+           and a.state <> 'idle' and a.wait_event = 'ClientRead' and a.state_change < clock_timestamp() - interval '8 s'
+        """
+
+    // MARK: The owner
+
+    static let take: StaticString = "select epoch, term::text, before::text, node from ferry.take($1::int, $2, $3::uuid)"
+    static let retake: StaticString = "select ferry.retake($1::int, $2, $3::uuid[], $4, $5::uuid)"
+    static let append: StaticString = "select ferry.append($1::int, $2::uuid[], $3, $4, $5, $6, $7, $8, $9)"
+    static let beat: StaticString = """
+        select s.wanted, l.number, l.bytes from ferry.shard s left join ferry.late l on l.shard = s.id and not l.done
+         where s.id = $1::int and s.term = $2::uuid and s.pid = pg_backend_pid() order by l.number limit 16
+        """
+    static let free: StaticString = "update ferry.shard set freed = true where id = $1::int and term = $2::uuid"
+
+    // MARK: Recovery
+
+    static let last: StaticString = "select max(number) from ferry.segment where shard = $1::int"
+
+    /// Some megabytes of segments, and one segment at least. Its length is known without reading it.
+    static let segments: StaticString = """
+        select number, bytes from (
+          select number, bytes, sum(octet_length(bytes)) over (order by number) - octet_length(bytes) as before
+            from ferry.segment where shard = $1::int and number > $2 order by number limit 256) s
+         where before < 4194304 order by number
+        """
+
+    // MARK: Rows
+
+    static let habits: StaticString = "select key, value from ferry.habit where key > $1 order by key limit $2"
+    static let habitsByKey: StaticString = "select key, value from ferry.habit where key = any($1)"
+    static let rows: StaticString = """
+        select key, value from ferry.row where shard = $1::int and kind = $2::int and key > $3 order by key limit $4
+        """
+    static let rowsByKey: StaticString = """
+        select key, value from ferry.row where shard = $1::int and kind = $2::int and key = any($3)
+        """
+    static let rejections: StaticString = """
+        select int8send(job), convert_to(line::text, 'UTF8') from ferry.rejection
+         where shard = $1::int and job > $2 order by job limit $3
+        """
+
+    // MARK: Feedback
+
+    static let begin: StaticString = "begin"
+    /// Takes the rows of a client that no other reader has.
+    static let feedback: StaticString = """
+        select id, token, since from ferry.feedback where client = $1 order by id for update skip locked limit $2
+        """
+    static let feedbackRead: StaticString = "delete from ferry.feedback where id = any($1)"
+    static let commit: StaticString = "commit"
+}

@@ -1,0 +1,85 @@
+import FerryGateway
+import FerryPlatform
+import FerryPostgres
+import FerryPostgresTestSupport
+import FerryShards
+import Testing
+
+/// An owner that is stopped in the middle of a message to PostgreSQL.
+@Suite(.enabled(if: PostgresServer.isAvailable), .timeLimit(.minutes(2)))
+struct HangingOwnerTests {
+    /// A connection that speaks PostgreSQL's protocol byte by byte (postgresql.org/docs, "Message Formats").
+    private final class RawSession {
+        private let socket: Int32
+
+        init(_ server: PostgresServer, _ database: String) throws {
+            self.socket = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: server.socketPath.utf8) }
+            let connected = withUnsafeBytes(of: &address) { bytes in
+                connect(
+                    self.socket,
+                    bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self),
+                    socklen_t(MemoryLayout<sockaddr_un>.size)
+                )
+            }
+            try #require(connected == 0)
+            var startup = Self.number(196_608)
+            for text in ["user", "ferry", "database", database, "idle_session_timeout", "1s", "statement_timeout", "1s"] {
+                startup += Array(text.utf8) + [0]
+            }
+            startup.append(0)
+            self.write(Self.number(Int32(startup.count + 4)) + startup)
+            self.waitUntilReady()
+        }
+
+        deinit { _ = close(self.socket) }
+
+        private static func number(_ value: Int32) -> [UInt8] {
+            withUnsafeBytes(of: value.bigEndian) { Array($0) }
+        }
+
+        private static func message(_ type: Character, _ body: [UInt8]) -> [UInt8] {
+            Array(String(type).utf8) + Self.number(Int32(body.count + 4)) + body
+        }
+
+        private func write(_ bytes: [UInt8]) { _ = bytes.withUnsafeBytes { send(self.socket, $0.baseAddress, $0.count, 0) } }
+
+        /// Reads until the server waits for a statement.
+        private func waitUntilReady() {
+            let ready = Self.message("Z", [UInt8(ascii: "I")])
+            var seen: [UInt8] = []
+            var bytes = [UInt8](repeating: 0, count: 4096)
+            while !seen.suffix(ready.count).elementsEqual(ready) {
+                let count = recv(self.socket, &bytes, bytes.count, 0)
+                guard count > 0 else { return }
+                seen += bytes[..<count]
+            }
+        }
+
+        func query(_ sql: String) {
+            self.write(Self.message("Q", Array(sql.utf8) + [0]))
+            self.waitUntilReady()
+        }
+
+        /// Sends a Parse without the Sync that has to follow.
+        func stopAfterParse() { self.write(Self.message("P", Array("\0select 1\0".utf8) + [0, 0])) }
+    }
+
+    @Test func `The look of another process ends its session, and the shard is free`() async throws {
+        let database = try await ShardDatabase()
+        let hanging = try RawSession(database.server, database.name)
+        hanging.query("select * from ferry.take(0, 'gw1', (select term from ferry.shard where id = 0))")
+        hanging.stopAfterParse()
+        let process = try TestProcess(database, "gw2")
+        let begin = ContinuousClock.now
+        try await process.run { _ in
+            try await database.until { try database.query("select owner from ferry.shard") == "gw2" }
+        }
+        let taken = begin.duration(to: .now)
+        // 8 s until the session is ended, the grace of 4 s, and a look before each.
+        #expect(taken > .seconds(11) && taken < .seconds(18), "\(taken)")
+        withExtendedLifetime(hanging) {}
+    }
+}
