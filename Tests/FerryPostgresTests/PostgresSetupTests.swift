@@ -14,6 +14,11 @@ struct PostgresSetupTests {
         self.setup = PostgresSetup(self.server.connection(to: self.database))
     }
 
+    /// Takes shard 1 under its present term.
+    private static let take = PostgresStatement(
+        "select t.* from ferry.shard, ferry.take(1, 'gw1', term) t where id = 1"
+    )
+
     @Test func `An empty database gets tables and shards`() async throws {
         #expect(try await self.setup.condition() == .empty)
         #expect(try await self.setup.make(shards: 8) == 0)
@@ -47,7 +52,7 @@ struct PostgresSetupTests {
     @Test func `No shard is added while a gateway owns one`() async throws {
         _ = try await self.setup.make(shards: 2)
         let owner = PostgresSession(PostgresSettings(self.server.connection(to: self.database), name: "owner"))
-        _ = try await owner.send(PostgresStatement("select t.* from ferry.shard, ferry.take(1, 'gw1', term) t where id = 1"), within: .seconds(10))
+        _ = try await owner.send(Self.take, within: .seconds(10))
         let error = await #expect(throws: PostgresError.self) { _ = try await self.setup.make(shards: 4) }
         #expect(error?.description.contains("stop all gateways") == true)
         owner.close()
@@ -74,7 +79,7 @@ struct PostgresSetupTests {
         let owner = PostgresSession(
             PostgresSettings(self.server.connection(to: self.database), name: "ferry gw1 shard 1")
         )
-        _ = try await owner.send(PostgresStatement("select * from ferry.take(1, 'gw1')"), within: .seconds(10))
+        _ = try await owner.send(Self.take, within: .seconds(10))
         try self.server.query("insert into ferry.segment values (1, 5, '\\x0102')", in: self.database)
         let shards = try await self.setup.shards()
         #expect(

@@ -7,6 +7,7 @@ internal import FerryOpenSSL
 internal import FerryOptions
 internal import FerryPlatform
 internal import FerryServer
+internal import FerryShards
 internal import FerryTerminal
 
 /// The command `ferry gateway`.
@@ -29,7 +30,8 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             Other members are 'host', 'clientCA', 'legacyTLS', 'serverNames' and 'upstream' in 'listen', which may be a \
             list of such objects; 'to', 'ca', 'sandbox', 'cert', 'key', \
             'proxy', 'proxyUser', 'proxyPasswordFile', 'pingInterval' and 'idleCheck' in an upstream; 'fingerprints', \
-            'userID', 'anyone', 'upstream', 'mode', 'resends' and 'repeatsUnknown' in a client; 'fsync' in 'store'; \
+            'userID', 'anyone', 'upstream', 'mode', 'resends' and 'repeatsUnknown' in a client; 'fsync', \
+            'postgres', 'node' and 'away' in 'store'; \
             'socket', 'host', 'tokenFile', 'cert' and 'key' in 'admin'; 'repeatsUnknown' and 'logLevel'. \
             Docs/commands/gateway.md says what each means.
 
@@ -61,7 +63,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
 
     /// How long a shutdown may take without a store: the clients' end, and what APNs has not answered. With one, a store
     /// that hangs may take as long.
-    private static let shutdownLimit: Duration = .seconds(30)
+    static let shutdownLimit: Duration = .seconds(30)
 
     /// The longest configuration in bytes.
     static let longest = 1 << 20
@@ -79,12 +81,18 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             throw CommandFailure.usage("Missing expected argument '--config <file>'")
         }
         guard self.check || !self.connect else { throw CommandFailure.usage("--connect needs --check.") }
-        let tokens = TokenSources()
-        let plan = try Self.plan(of: config, tokens)
+        var tokens = TokenSources()
+        var plan = try Self.plan(of: config, tokens)
+        if let database = plan.database {
+            // All gateways of a fleet have one token for each key.
+            tokens = TokenSources(sharedIn: PostgresTokens(connection: database.connection, node: database.node))
+            plan = try Self.plan(of: config, tokens)
+        }
         if let level = plan.logLevel { LogPolicy.current.level = level }
         for key in plan.keys { key.warnIfOpen(holding: "a private key") { MessageWriter.shared.write($0) } }
         plan.sayProxies { MessageWriter.shared.write($0) }
         let notes = GatewayAdminService.Notes()
+        if let database = plan.database, !self.check { return try await self.serve(plan, on: database, notes) }
         let upstreams = try zip(plan.upstreamNames, plan.upstreams).map { name, upstream in
             try Self.upstream(upstream, name, write: notes.write)
         }
@@ -96,7 +104,10 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             if let path = plan.rejections { try GatewayOutput.check("'rejections'", path) }
             if let store = plan.store { try GatewayOutput.check("'store.path'", store.path) }
             await MessageWriter.shared.flush(within: .seconds(1))
-            if self.connect { try await Self.tryUpstreams(of: plan) }
+            if self.connect {
+                if let database = plan.database { try await Self.check(database, plan) }
+                try await Self.tryUpstreams(of: plan)
+            }
             return try Console.print("\(config): good")
         }
         let service = try ServiceManager(sockets: ["binary", "feedback"])

@@ -1,5 +1,6 @@
 internal import FerryGateway
 internal import FerryOptions
+internal import FerryShards
 internal import FerryTerminal
 
 /// The configuration of `ferry gateway`: a JSON object. Paths are relative to its file.
@@ -98,15 +99,28 @@ struct GatewayFile {
         }
     }
 
-    /// The file that keeps what a killed process must not lose.
+    /// The place that keeps what a killed process must not lose: a file, or a database that several gateways share.
     struct Store {
-        var path: String
+        /// The file; nil with a database.
+        var path: String?
         /// Whether a loss of power must not lose anything either.
         var fsync: Bool?
+        /// The connection string of a PostgreSQL database.
+        var postgres: String?
+        /// The name of this process at the database; nil for the host's name.
+        var node: String?
+        /// What a gateway does while the database is away.
+        var away: ShardAway?
+
+        private static let aways: OptionKind = .choice(ShardAway.allCases.map(\.rawValue))
 
         init(_ object: OptionObject) throws(OptionFault) {
             var object = object
-            self.path = object.require("path", try object.take("path", .file)?.text, or: "")
+            self.postgres = try object.take("postgres", .text)?.text
+            self.node = try object.take("node", .text)?.text
+            self.away = try object.take("away", Self.aways).flatMap { .init(rawValue: $0.text) }
+            self.path = try object.take("path", .file)?.text
+            if self.postgres == nil { _ = object.require("path", self.path, or: "") }
             self.fsync = try object.take("fsync", .flag)?.isOn
             try object.end()
         }

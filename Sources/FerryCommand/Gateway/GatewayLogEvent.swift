@@ -10,5 +10,7 @@ enum GatewayLogEvent: String, CaseIterable {
     case upstream, proxy
     case reloaded, reloadRefused
     case copied, restored
+    case shardTaken, shardReleased, shardWanted, shardFenced, shardStopped, shardResumed, shardTrouble, shardRefused
+    case shardOwnerless
     case recovered, stopping, stopped, kept, lostInAll, listKept, listLost
 }

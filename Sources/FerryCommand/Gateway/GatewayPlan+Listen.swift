@@ -38,10 +38,12 @@ extension GatewayPlan {
     /// - Parameters:
     ///   - signs: the sign of each client.
     ///   - identities: the number of each client's identity behind this door.
+    ///   - isShared: whether several gateways share their store.
     static func door(
         _ listen: GatewayFile.Listen,
         _ signs: [GatewayClients.Sign],
         _ identities: [Int],
+        isShared: Bool,
         _ output: (String) -> String,
         _ path: (String, String) throws -> String
     ) throws -> Gateway.Door {
@@ -65,7 +67,7 @@ extension GatewayPlan {
         )
         var door = Gateway.Door(identity: identity, clients: clients)
         door.host = listen.host ?? door.host
-        door.port = listen.port ?? BinaryConfiguration.defaultPort
+        door.port = listen.port ?? (isShared ? GatewayDatabase.defaultPort : BinaryConfiguration.defaultPort)
         door.feedbackPort = listen.feedbackPort
         door.serverNames = listen.serverNames ?? []
         door.tlsProfile = listen.legacyTLS == true ? .legacy : .modern

@@ -16,6 +16,8 @@ struct GatewayPlan {
     var upstreamNames: [String]
     var rejections: String?
     var store: (path: String, fsync: Bool)?
+    /// The database that several gateways share, in place of the file.
+    var database: GatewayDatabase?
     var admin: AdminPlan
     /// Whether 'listen' is a list.
     var isListenList: Bool
@@ -112,7 +114,15 @@ struct GatewayPlan {
         }
         let doors = try file.listen.enumerated().map { index, listen in
             try Self.named(file.isListenList ? "listen[\(index)]" : "listen") {
-                try Self.door(listen, signs, table.identities(through: index), output, path)
+                let isShared = file.store?.postgres != nil
+                return try Self.door(
+                    listen,
+                    signs,
+                    table.identities(through: index),
+                    isShared: isShared,
+                    output,
+                    path
+                )
             }
         }
         try Self.checkAddresses(doors, file)
@@ -128,7 +138,8 @@ struct GatewayPlan {
         self.logLevel = file.logLevel
         self.isListenList = file.isListenList
         self.rejections = file.rejections.map(output)
-        self.store = file.store.map { (output($0.path), $0.fsync ?? false) }
+        self.store = file.store.flatMap { store in store.path.map { (output($0), store.fsync ?? false) } }
+        self.database = try GatewayDatabase(file, doors)
         let store = self.store?.path
         var admin = file.admin ?? AdminSettings()
         admin.socket = admin.socket.map(output)

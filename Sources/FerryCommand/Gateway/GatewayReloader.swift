@@ -193,7 +193,11 @@ actor GatewayReloader {
     private func requireSame(_ plan: GatewayPlan) throws(CommandFailure) {
         let present = self.present.plan
         let fixed = [
-            ("store", present.store?.path != plan.store?.path || present.store?.fsync != plan.store?.fsync),
+            (
+                "store",
+                present.store?.path != plan.store?.path || present.store?.fsync != plan.store?.fsync
+                    || present.database != plan.database
+            ),
             ("rejections", present.rejections != plan.rejections),
             ("admin.socket", present.admin.socket != plan.admin.socket),
             ("admin.port", self.admin == nil && plan.admin.port != nil),

@@ -2,6 +2,7 @@ internal import FerryCore
 internal import FerryGateway
 internal import FerryMachine
 internal import FerryOpenSSL
+internal import NIOCore
 
 /// The store of the feedback service of a process. It has no notifications, only the feedback rows of all shards.
 struct FeedbackStore: SharedStore {

@@ -1,8 +1,8 @@
 internal import FerryCore
-package import FerryGateway
-package import FerryMachine
+internal import FerryGateway
+internal import FerryMachine
 internal import FerryPlatform
-package import NIOCore
+internal import NIOCore
 internal import NIOPosix
 
 /// The gateway of one shard in this process, from its take to its end, on an event loop of its own.
@@ -27,7 +27,8 @@ final class ShardOwner: Sendable {
         case notTaken
         /// This process cannot serve the shard.
         case refused(String)
-        case ended
+        /// - Parameter isKept: whether each notification has its answer, or is in PostgreSQL.
+        case ended(isKept: Bool)
     }
 
     private static let listenPause: Duration = .seconds(1)
@@ -131,12 +132,12 @@ final class ShardOwner: Sendable {
             }
             break
         }
-        _ = await gateway.shutDown(within: self.setup.shutdownLimit)
+        let isKept = await gateway.shutDown(within: self.setup.shutdownLimit)
         await gateway.shutDownUpstreams(within: .seconds(1))
         self.running.withLock { $0 = nil }
         self.signal.finish()
         await self.tellRest()
-        return .ended
+        return .ended(isKept: isKept)
     }
 
     private func tellRest() async {

@@ -65,6 +65,7 @@ package actor ShardProcess {
     private var freeSince: [Int: NIODeadline] = [:]
     private var ownerless: Set<Int> = []
     private var lastTrouble: String?
+    private var isKept = true
     /// The sums of owners that are over.
     private var past = ShardFigures()
 
@@ -82,25 +83,20 @@ package actor ShardProcess {
     ///   feedback service cannot be bound.
     @discardableResult
     package func start() async throws -> Int {
-        let count = try await Self.check(self.setup)
+        let count = try await Self.check(connection: self.setup.connection, node: self.setup.node)
         try await self.startFeedback()
         self.looking = Task { await self.keepLooking() }
         return count
     }
 
     /// Checks that the database can be used. Returns the number of shards.
-    package static func check(_ setup: Setup) async throws(StoreError) -> Int {
+    package static func check(connection: String, node: String) async throws(StoreError) -> Int {
         // An owner's session has settings that a pooler refuses or forgets.
-        let place = PostgresStore.Place(connection: setup.connection, shard: 0, node: setup.node)
+        let place = PostgresStore.Place(connection: connection, shard: 0, node: node)
         let database = PostgresSetup(PostgresStore.settings(place))
         defer { database.close() }
         do throws(PostgresError) {
-            let condition = try await database.condition()
-            if let fault = condition.fault { throw PostgresError(.unusable, fault) }
-            guard case .good(let shards) = condition, shards > 0 else {
-                throw PostgresError(.unusable, "The database has no shards: run ferry store init.")
-            }
-            return shards
+            return try await database.check()
         } catch {
             throw StoreError(error.description)
         }
@@ -135,13 +131,15 @@ package actor ShardProcess {
     }
 
     private func lookOnce() async {
-        let session = self.session ?? PostgresSession(
-            PostgresSettings(
-                self.setup.connection,
-                name: "ferry \(self.setup.node)",
-                parameters: PostgresSettings.finding
+        let session =
+            self.session
+            ?? PostgresSession(
+                PostgresSettings(
+                    self.setup.connection,
+                    name: "ferry \(self.setup.node)",
+                    parameters: PostgresSettings.finding
+                )
             )
-        )
         self.session = session
         let sentAt = NIODeadline.sinceBoot
         do throws(PostgresError) {
@@ -210,15 +208,28 @@ package actor ShardProcess {
         self.past.returns += figures.returns
         self.past.fenced += figures.fenced
         self.past.sentWithoutRight += figures.sentWithoutRight
-        guard case .refused(let reason) = ending else { return }
-        self.look.refused(owner.shard, now: .sinceBoot)
-        self.setup.onEvent(.refused(shard: owner.shard, reason))
+        switch ending {
+        case .notTaken: break
+        case .refused(let reason):
+            self.look.refused(owner.shard, now: .sinceBoot)
+            self.setup.onEvent(.refused(shard: owner.shard, reason))
+        case .ended(let isKept): self.isKept = self.isKept && isKept
+        }
     }
 
     // MARK: The operator
 
     /// The gateways that run now, by their shards.
     package var gateways: [Int: Gateway] { self.owners.compactMapValues(\.gateway) }
+
+    /// The counts of each gateway. Cost: one turn of each event loop.
+    package var counts: [Int: FateCounts] {
+        get async {
+            var all: [Int: FateCounts] = [:]
+            for (shard, gateway) in self.gateways { all[shard] = try? await gateway.counts }
+            return all
+        }
+    }
 
     package var figures: ShardFigures {
         self.owners.values.reduce(into: self.past) { sum, owner in
@@ -234,13 +245,17 @@ package actor ShardProcess {
     // MARK: The end
 
     /// Gives all shards up, and waits for their end.
-    package func shutDown() async {
+    ///
+    /// - Returns: whether each notification that this process has read has its answer, or is in PostgreSQL.
+    @discardableResult
+    package func shutDown() async -> Bool {
         self.looking?.cancel()
         for owner in self.owners.values { owner.end() }
         for task in self.tasks.values { await task.value }
         await self.looking?.value
         _ = await self.feedback?.shutDown(within: .seconds(5))
         self.feedback = nil
+        return self.isKept
     }
 }
 

@@ -60,7 +60,10 @@ struct PostgresFeedback: Sendable {
 
         func read() {
             guard let session = self.session.withLock({ $0.take() }) else { return }
-            session.send(PostgresStatement(ShardSQL.feedbackRead, [.integers(self.ids)]), within: PostgresFeedback.limit) { _ in }
+            session.send(
+                PostgresStatement(ShardSQL.feedbackRead, [.integers(self.ids)]),
+                within: PostgresFeedback.limit
+            ) { _ in }
             // After a refused statement, this rolls back.
             session.send(PostgresStatement(ShardSQL.commit), within: PostgresFeedback.limit) { _ in session.close() }
         }

@@ -142,7 +142,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     // MARK: GatewayStore
 
     package func open() async throws(StoreError) -> StoreOpening {
-        let opening = await withCheckedContinuation { continuation in
+        let result: Result<Opening, StoreError> = await withCheckedContinuation { continuation in
             self.eventLoop.execute {
                 guard case .new = self.stage else {
                     return continuation.resume(returning: .failure(StoreError("The store was opened before.")))
@@ -151,11 +151,16 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
                 self.take(.timePassed)
             }
         }
-        let (taken, hashKey) = try opening.map { ($0.taken, $0.hashKey) }.get()
+        let opening = try result.get()
         do throws(StoreError) {
             let last = try await self.read(PostgresStatement(ShardSQL.last, [self.id])).integer(0, 0)
             let number = last.map { UInt64(bitPattern: $0) } ?? 0
-            return StoreOpening(node: taken.node, epoch: taken.epoch, hashKey: hashKey, last: number)
+            return StoreOpening(
+                node: opening.taken.node,
+                epoch: opening.taken.epoch,
+                hashKey: opening.hashKey,
+                last: number
+            )
         } catch {
             await self.close()
             throw error
@@ -344,7 +349,9 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         }
         self.stage = .over
         if !self.served.isEmpty {
-            self.trouble("Notifications that were forwarded from memory are not in PostgreSQL: the process ends before.")
+            self.trouble(
+                "Notifications that were forwarded from memory are not in PostgreSQL: the process ends before."
+            )
         }
         for (_, then) in self.waiting { then(.unavailable("The store is closed.")) }
         self.waiting = []

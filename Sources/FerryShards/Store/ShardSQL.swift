@@ -26,7 +26,8 @@ enum ShardSQL {
 
     // MARK: The owner
 
-    static let take: StaticString = "select epoch, term::text, before::text, node from ferry.take($1::int, $2, $3::uuid)"
+    static let take: StaticString =
+        "select epoch, term::text, before::text, node from ferry.take($1::int, $2, $3::uuid)"
     static let retake: StaticString = "select ferry.retake($1::int, $2, $3::uuid[], $4, $5::uuid)"
     static let append: StaticString = "select ferry.append($1::int, $2::uuid[], $3, $4, $5, $6, $7, $8, $9)"
     static let beat: StaticString = """
@@ -71,4 +72,18 @@ enum ShardSQL {
         """
     static let feedbackRead: StaticString = "delete from ferry.feedback where id = any($1)"
     static let commit: StaticString = "commit"
+
+    // MARK: Provider tokens
+
+    /// Takes the offer if ``SharedTokens`` says so.
+    static let offerToken: StaticString = """
+        insert into ferry.provider_token as p select $1, $2, $3, now() where abs(extract(epoch from now()) - $4) <= 300
+         on conflict (team, key_id) do update set jwt = excluded.jwt, minted_at = excluded.minted_at
+          where p.minted_at < now() - interval '50 min' or p.jwt = $5::text and p.minted_at < now() - interval '20 min'
+        """
+    /// The token that stands there, and its age in milliseconds.
+    static let token: StaticString = """
+        select jwt, (extract(epoch from now() - minted_at) * 1000)::bigint from ferry.provider_token
+         where team = $1 and key_id = $2
+        """
 }

@@ -78,7 +78,8 @@ extension ShardStatement {
         for var change in commit.changes {
             if change.table == .rejections { change.value = change.value.map(Self.withoutZero) }
             let row = StoreChange(change.table, key: change.key, value: nil)
-            if let place = places[row], change.table != .feedback || changes[place].value != nil || change.value == nil {
+            if let place = places[row], change.table != .feedback || changes[place].value != nil || change.value == nil
+            {
                 changes[place] = change
             } else {
                 places[row] = changes.count

@@ -12,6 +12,20 @@ import Testing
             ("store", #"{}"#, "The option 'store.path' is missing."),
             ("store", #"{"path": "a", "fsync": "yes"}"#, "The option 'store.fsync' takes true or false."),
             ("store", #"{"pat": "a"}"#, "There is no option 'store.pat' here; is path meant?"),
+            (
+                "store", #"{"path": "a", "postgres": "host=a"}"#,
+                "'store.postgres' and 'store.path' are both given: a gateway has one store"
+            ),
+            (
+                "store", #"{"postgres": "host=a", "fsync": true}"#,
+                "'store.fsync' is for 'store.path': PostgreSQL's own 'synchronous_commit' decides"
+            ),
+            (
+                "store", #"{"postgres": "host=a", "node": "a b"}"#,
+                "'store.node' has to have 1 to 40 bytes, without spaces"
+            ),
+            ("store", #"{"path": "a", "node": "gw1"}"#, "'store.node' needs 'store.postgres'"),
+            ("store", #"{"postgres": "host=a", "away": "b"}"#, #"The option 'store.away' takes one of "wait", "serve"."#),
             ("rejections", "{}", "The option 'rejections' takes a string."),
             ("repeatsUnknown", "1", "The option 'repeatsUnknown' takes true or false."),
             ("listen", "2195", "The option 'listen' takes an object."),

@@ -26,7 +26,9 @@ struct HangingOwnerTests {
             }
             try #require(connected == 0)
             var startup = Self.number(196_608)
-            for text in ["user", "ferry", "database", database, "idle_session_timeout", "1s", "statement_timeout", "1s"] {
+            for text in [
+                "user", "ferry", "database", database, "idle_session_timeout", "1s", "statement_timeout", "1s",
+            ] {
                 startup += Array(text.utf8) + [0]
             }
             startup.append(0)
@@ -44,7 +46,9 @@ struct HangingOwnerTests {
             Array(String(type).utf8) + Self.number(Int32(body.count + 4)) + body
         }
 
-        private func write(_ bytes: [UInt8]) { _ = bytes.withUnsafeBytes { send(self.socket, $0.baseAddress, $0.count, 0) } }
+        private func write(_ bytes: [UInt8]) {
+            _ = bytes.withUnsafeBytes { send(self.socket, $0.baseAddress, $0.count, 0) }
+        }
 
         /// Reads until the server waits for a statement.
         private func waitUntilReady() {

@@ -22,8 +22,10 @@ struct PostgresStoreTests {
         await owner.store.close()
         #expect(!owner.store.right.isHeld)
         #expect(try database.query("select freed from ferry.shard") == "t")
-        #expect(owner.news == [.taken, .right(isHeld: true), .right(isHeld: false), .over(.released(isFreed: true))]
-            || owner.news == [.taken, .right(isHeld: true), .over(.released(isFreed: true)), .right(isHeld: false)])
+        #expect(
+            owner.news == [.taken, .right(isHeld: true), .right(isHeld: false), .over(.released(isFreed: true))]
+                || owner.news == [.taken, .right(isHeld: true), .over(.released(isFreed: true)), .right(isHeld: false)]
+        )
     }
 
     @Test func `An owner with notifications in flight does not free its shard`() async throws {

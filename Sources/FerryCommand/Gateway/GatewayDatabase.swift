@@ -1,0 +1,70 @@
+internal import FerryGateway
+internal import FerryPlatform
+internal import FerryShards
+internal import FerryTerminal
+
+/// The database that several gateways share: `store.postgres` of a configuration.
+struct GatewayDatabase: Hashable {
+    /// The port of shard 0, unless the configuration names another.
+    static let defaultPort = 22_000
+
+    /// A connection string of libpq. It may hold a password.
+    var connection: String
+    /// The name of this process. No other has it.
+    var node: String
+    var away: ShardAway
+
+    /// - Parameter doors: the entries of 'listen'.
+    /// - Returns: nil if the configuration has no `store.postgres`.
+    init?(_ file: GatewayFile, _ doors: [Gateway.Door]) throws(CommandFailure) {
+        guard let store = file.store, let connection = store.postgres else {
+            for (name, isGiven) in [("node", file.store?.node != nil), ("away", file.store?.away != nil)] where isGiven
+            {
+                throw .usage("'store.\(name)' needs 'store.postgres'")
+            }
+            return nil
+        }
+        guard store.path == nil else {
+            throw .usage("'store.postgres' and 'store.path' are both given: a gateway has one store")
+        }
+        guard store.fsync == nil else {
+            throw .usage("'store.fsync' is for 'store.path': PostgreSQL's own 'synchronous_commit' decides")
+        }
+        guard file.rejections == nil else {
+            throw .usage(
+                "'rejections' is for 'store.path': with 'store.postgres' they stand in the table ferry.rejection"
+            )
+        }
+        let node = store.node ?? ProcessInfo.processInfo.hostName
+        // It is a part of the session's name, of which PostgreSQL keeps 63 bytes.
+        guard (1...40).contains(node.utf8.count), !node.contains(where: \.isWhitespace) else {
+            throw .usage("'store.node' has to have 1 to 40 bytes, without spaces")
+        }
+        if let index = doors.firstIndex(where: { $0.port == 0 }) {
+            throw .usage("'\(file.listenMember(index, "port"))' cannot be 0: each shard has the next port")
+        }
+        self.connection = connection
+        self.node = node
+        self.away = store.away ?? .wait
+    }
+
+    /// Checks that the ports of the shards are free of each other and of the feedback service.
+    ///
+    /// - Parameter shards: the number of shards.
+    static func checkPorts(_ doors: [Gateway.Door], shards: Int) throws(CommandFailure) {
+        for (index, door) in doors.enumerated() {
+            let ports = door.port..<(door.port + shards)
+            guard ports.upperBound <= 65_536 else {
+                throw .usage("'listen': the \(shards) shards from port \(door.port) on need ports beyond 65535")
+            }
+            if let feedback = door.feedbackPort, ports.contains(feedback) {
+                throw .usage("'listen.feedbackPort' \(feedback) is the port of shard \(feedback - door.port)")
+            }
+            for other in doors[(index + 1)...] where other.host == door.host && other.port != door.port {
+                guard abs(other.port - door.port) >= shards else {
+                    throw .usage("'listen': ports \(door.port) and \(other.port) are too near for \(shards) shards")
+                }
+            }
+        }
+    }
+}

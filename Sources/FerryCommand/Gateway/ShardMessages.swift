@@ -1,0 +1,88 @@
+internal import FerryShards
+internal import FerryTerminal
+
+/// What a process of a gateway on several machines tells about its shards.
+final class ShardMessages: Sendable {
+    private let node: String
+    private let write: @Sendable (LogMessage) -> Void
+
+    init(node: String, write: @escaping @Sendable (LogMessage) -> Void) {
+        self.node = node
+        self.write = write
+    }
+
+    func say(_ event: ShardEvent) {
+        switch event {
+        case .taken(let shard):
+            self.tell(.shardTaken, .notice, "\(self.node) owns shard \(shard), and takes its clients", shard)
+        case .fenced(let shard):
+            self.alarm(
+                .shardFenced,
+                "another node owns shard \(shard). This one hands over what it has read, and delivers nothing more of it.",
+                shard
+            )
+        case .handedOver(let shard):
+            self.tell(.shardReleased, .notice, "the new owner of shard \(shard) has everything", shard)
+        case .released(let shard, true):
+            self.tell(.shardReleased, .notice, "shard \(shard) is given up. Another node takes it at once.", shard)
+        case .released(let shard, false):
+            self.tell(
+                .shardReleased,
+                .warning,
+                "shard \(shard) is left with notifications without an answer. Another node takes it after some seconds.",
+                shard
+            )
+        case .wanted(let shard, let other):
+            self.tell(.shardWanted, .notice, "shard \(shard) goes to \(other), as an operator asked", shard)
+        case .stopped(let shard):
+            self.alarm(
+                .shardStopped,
+                "shard \(shard) has no right to deliver: PostgreSQL did not answer for 3 s. It accepts no clients.",
+                shard
+            )
+        case .resumed(let shard):
+            self.tell(.shardResumed, .notice, "shard \(shard) delivers again, because PostgreSQL answers", shard)
+        case .trouble(let shard, let reason):
+            let place = shard.map { "shard \($0): " } ?? ""
+            self.tell(.shardTrouble, .warning, "\(place)\(reason)", shard, [.reason: .text(reason)])
+        case .refused(let shard, let reason):
+            self.alarm(
+                .shardRefused,
+                "\(self.node) cannot serve shard \(shard), and tries again after a minute. \(reason)",
+                shard,
+                [.reason: .text(reason)]
+            )
+        case .ownerless(let shard):
+            self.alarm(.shardOwnerless, "shard \(shard) has had no owner for 10 s, so its clients wait", shard)
+        }
+    }
+
+    func sayStop() {
+        self.tell(.stopping, .notice, "gives its shards up, as soon as each client pauses, after some 5 s at most", nil)
+    }
+
+    private func tell(
+        _ event: GatewayLogEvent,
+        _ level: LogMessage.Level,
+        _ sentence: String,
+        _ shard: Int?,
+        _ members: LogMessage.Members = [:]
+    ) {
+        self.write(LogMessage(event, level, sentence, self.members(shard, members)))
+    }
+
+    private func alarm(
+        _ event: GatewayLogEvent,
+        _ sentence: String,
+        _ shard: Int,
+        _ members: LogMessage.Members = [:]
+    ) {
+        self.write(.alarm(event, sentence, self.members(shard, members)))
+    }
+
+    private func members(_ shard: Int?, _ members: LogMessage.Members) -> LogMessage.Members {
+        var members = members
+        members[.shard] = shard.map { LogMessage.Value.number($0) }
+        return members
+    }
+}

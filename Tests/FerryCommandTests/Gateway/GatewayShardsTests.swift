@@ -1,0 +1,82 @@
+import FerryPostgres
+import FerryPostgresTestSupport
+import FerryTesting
+import Foundation
+import NIOCore
+import NIOPosix
+import Testing
+
+/// `ferry gateway` on a PostgreSQL database.
+@Suite(.timeLimit(.minutes(10))) struct GatewayShardsTests {
+    private static func freePort() async throws -> Int {
+        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = channel.localAddress?.port
+        try await channel.close()
+        return try #require(port)
+    }
+
+    private static func store(_ connection: String, node: String) -> String {
+        #"{"postgres": "\#(connection)", "node": "\#(node)"}"#
+    }
+
+    private static func listen(_ port: Int) -> String {
+        #"{"port": \#(port), "cert": "server.pem", "key": "server-key.pem"}"#
+    }
+
+    @Test func `a database that cannot be used ends the start with one sentence`() async throws {
+        try await GatewayHarness.run { harness in
+            let program = try harness.begin([
+                "store": Self.store("host=/nonexistent dbname=ferry", node: "gw1"),
+                "listen": Self.listen(22_000),
+            ])
+            let output = try await program.output()
+            #expect(output.status == 2 && output.result.isEmpty)
+            #expect(output.messages.hasPrefix("ferry: 'store.postgres': "), "\(output.messages)")
+            #expect(output.messages.split(separator: "\n").count == 1, "\(output.messages)")
+        }
+    }
+
+    @Test func `port 0 is refused, because each shard has the next port`() async throws {
+        try await GatewayHarness.run { harness in
+            let output = try await harness.check(["store": Self.store("host=/nonexistent", node: "gw1")])
+            #expect(output.status == 2)
+            #expect(output.messages == "ferry: 'listen.port' cannot be 0: each shard has the next port\n")
+        }
+    }
+
+    @Test(.enabled(if: PostgresServer.isAvailable))
+    func `two processes serve a shard one after the other`() async throws {
+        let server = try #require(PostgresServer.shared)
+        let database = try server.database()
+        let setup = PostgresSetup(server.connection(to: database))
+        _ = try await setup.make(shards: 1)
+        setup.close()
+        try await GatewayHarness.run { harness in
+            let recorder = APNsMemoryRecorder()
+            var simulated = SimulatedAPNs.Configuration(credentials: harness.credentials)
+            simulated.recorder = recorder
+            let apns = try await SimulatedAPNs.start(simulated)
+            for node in ["gw1", "gw2"] {
+                let port = try await Self.freePort()
+                let program = try harness.begin(
+                    port: apns.port,
+                    ["store": Self.store(server.connection(to: database), node: node), "listen": Self.listen(port)]
+                )
+                #expect(try await eventually { try program.messages.contains("\(node) owns shard 0") })
+                #expect(try program.result == "{\"binary\":\(port),\"shards\":1}\n")
+                let pushed = try await harness.push(1...20, to: port)
+                #expect(pushed.status == 0, "\(pushed.messages)")
+                program.terminate()
+                let output = try await program.output()
+                #expect(output.status == 0, "\(output.messages)")
+                #expect(output.messages.contains("shard 0 is given up. Another node takes it at once."))
+                #expect(try server.query("select owner, freed from ferry.shard", in: database) == "\(node)|t")
+            }
+            #expect(recorder.requests.count == 40)
+            // Both processes used one provider token.
+            #expect(try server.query("select count(*) from ferry.provider_token", in: database) == "1")
+            await apns.stop()
+        }
+    }
+}
