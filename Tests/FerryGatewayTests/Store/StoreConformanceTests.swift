@@ -43,7 +43,7 @@ import Testing
 
     @Test(arguments: StoreShelf.Kind.possible)
     func `acknowledged segments are there after the next opening, in order`(_ kind: StoreShelf.Kind) async throws {
-        try await self.with(kind) { scene in
+        try await self.with(kind) { (scene: Scene) async throws in
             #expect(scene.opening.last == 0 && scene.opening.hashKey.count == 16)
             for number in UInt64(1)...7 { #expect(await scene.append(number, [UInt8(number)]) == .durable) }
             await scene.store.close()
@@ -58,7 +58,7 @@ import Testing
 
     @Test(arguments: StoreShelf.Kind.possible)
     func `a commit drops segments and changes rows`(_ kind: StoreShelf.Kind) async throws {
-        try await self.with(kind) { scene in
+        try await self.with(kind) { (scene: Scene) async throws in
             for table in [StoreTable.gates, .habits] {
                 let set = [1, 2].map { StoreChange(table, key: [$0], value: [$0, $0]) }
                 #expect(await scene.append(1, changes: set) == .durable)
@@ -73,7 +73,7 @@ import Testing
 
     @Test(arguments: StoreShelf.Kind.possible)
     func `of several changes of a row in one commit the last one counts`(_ kind: StoreShelf.Kind) async throws {
-        try await self.with(kind) { scene in
+        try await self.with(kind) { (scene: Scene) async throws in
             let changes = [[1], nil, [2], [3]].map { StoreChange(.letters, key: [9], value: $0) }
             #expect(await scene.append(1, changes: changes) == .durable)
             #expect(try await scene.store.rows(.letters) == [StoreRow(key: [9], value: [3])])
@@ -82,7 +82,7 @@ import Testing
 
     @Test(arguments: StoreShelf.Kind.possible)
     func `rows come in pages by their keys, and by key`(_ kind: StoreShelf.Kind) async throws {
-        try await self.with(kind) { scene in
+        try await self.with(kind) { (scene: Scene) async throws in
             let changes = [3, 1, 2].map { StoreChange(.letters, key: [$0], value: [$0]) }
             #expect(await scene.append(1, changes: changes) == .durable)
             #expect(try await scene.store.rows(.letters, after: [], limit: 2).map(\.key) == [[1], [2]])
@@ -94,7 +94,7 @@ import Testing
 
     @Test(arguments: StoreShelf.Kind.possible)
     func `a commit that is repeated takes the place of the first`(_ kind: StoreShelf.Kind) async throws {
-        try await self.with(kind) { scene in
+        try await self.with(kind) { (scene: Scene) async throws in
             #expect(await scene.append(1, [1]) == .durable)
             #expect(await scene.append(1, [2]) == .durable)
             #expect(try await scene.segments == [StoredSegment(number: 1, bytes: [2])])
@@ -103,7 +103,7 @@ import Testing
 
     @Test(arguments: StoreShelf.Kind.possible)
     func `an owner of an older epoch is fenced and writes nothing`(_ kind: StoreShelf.Kind) async throws {
-        try await self.with(kind) { scene in
+        try await self.with(kind) { (scene: Scene) async throws in
             #expect(await scene.append(1, epoch: scene.opening.epoch - 1) == .fenced)
             #expect(try await scene.segments.isEmpty)
         }
@@ -111,7 +111,7 @@ import Testing
 
     @Test(arguments: StoreShelf.Kind.possible)
     func `answers come in the order of the commits`(_ kind: StoreShelf.Kind) async throws {
-        try await self.with(kind) { scene in
+        try await self.with(kind) { (scene: Scene) async throws in
             let (answers, continuation) = AsyncStream.makeStream(of: UInt64.self)
             for number in UInt64(1)...100 {
                 let segment = StoredSegment(number: number, bytes: [1])
@@ -130,7 +130,7 @@ import Testing
 
     @Test(arguments: StoreShelf.Kind.possible)
     func `a large segment comes back whole`(_ kind: StoreShelf.Kind) async throws {
-        try await self.with(kind) { scene in
+        try await self.with(kind) { (scene: Scene) async throws in
             let bytes = (0..<9_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
             #expect(await scene.append(1, bytes) == .durable)
             #expect(await scene.append(2) == .durable)
@@ -142,7 +142,7 @@ import Testing
     func `a store that was closed says so`(_ kind: StoreShelf.Kind) async throws {
         // A store in memory can be opened again.
         guard kind != .memory else { return }
-        try await self.with(kind) { scene in
+        try await self.with(kind) { (scene: Scene) async throws in
             await scene.store.close()
             #expect(await scene.append(1) == .unavailable("The store is closed."))
         }

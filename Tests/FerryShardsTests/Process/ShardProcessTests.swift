@@ -1,5 +1,6 @@
 import Ferry
 import FerryCore
+import FerryForwarding
 import FerryGateway
 import FerryPostgresTestSupport
 import FerryShards

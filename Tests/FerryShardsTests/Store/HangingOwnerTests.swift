@@ -10,16 +10,16 @@ import Testing
 struct HangingOwnerTests {
     /// A connection that speaks PostgreSQL's protocol byte by byte (postgresql.org/docs, "Message Formats").
     private final class RawSession {
-        private let socket: Int32
+        private let descriptor: Int32
 
         init(_ server: PostgresServer, _ database: String) throws {
-            self.socket = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+            self.descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
             var address = sockaddr_un()
             address.sun_family = sa_family_t(AF_UNIX)
             withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: server.socketPath.utf8) }
             let connected = withUnsafeBytes(of: &address) { bytes in
                 connect(
-                    self.socket,
+                    self.descriptor,
                     bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self),
                     socklen_t(MemoryLayout<sockaddr_un>.size)
                 )
@@ -36,7 +36,7 @@ struct HangingOwnerTests {
             self.waitUntilReady()
         }
 
-        deinit { _ = close(self.socket) }
+        deinit { _ = close(self.descriptor) }
 
         private static func number(_ value: Int32) -> [UInt8] {
             withUnsafeBytes(of: value.bigEndian) { Array($0) }
@@ -47,7 +47,7 @@ struct HangingOwnerTests {
         }
 
         private func write(_ bytes: [UInt8]) {
-            _ = bytes.withUnsafeBytes { send(self.socket, $0.baseAddress, $0.count, 0) }
+            _ = bytes.withUnsafeBytes { send(self.descriptor, $0.baseAddress, $0.count, 0) }
         }
 
         /// Reads until the server waits for a statement.
@@ -56,7 +56,7 @@ struct HangingOwnerTests {
             var seen: [UInt8] = []
             var bytes = [UInt8](repeating: 0, count: 4096)
             while !seen.suffix(ready.count).elementsEqual(ready) {
-                let count = recv(self.socket, &bytes, bytes.count, 0)
+                let count = recv(self.descriptor, &bytes, bytes.count, 0)
                 guard count > 0 else { return }
                 seen += bytes[..<count]
             }
@@ -76,7 +76,7 @@ struct HangingOwnerTests {
         let hanging = try RawSession(database.server, database.name)
         hanging.query("select * from ferry.take(0, 'gw1', (select term from ferry.shard where id = 0))")
         hanging.stopAfterParse()
-        let process = try TestProcess(database, "gw2")
+        let process = try await TestProcess(database, "gw2")
         let begin = ContinuousClock.now
         try await process.run { _ in
             try await database.until { try database.query("select owner from ferry.shard") == "gw2" }

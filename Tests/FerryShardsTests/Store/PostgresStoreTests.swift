@@ -1,6 +1,7 @@
 import Dispatch
 import FerryCore
 import FerryGateway
+import FerryMachine
 import FerryPlatform
 import FerryPostgres
 import FerryPostgresTestSupport
