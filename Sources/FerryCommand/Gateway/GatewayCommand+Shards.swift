@@ -64,10 +64,12 @@ extension GatewayCommand {
         let adminPort = admin?.port.map { ",\"admin\":\($0)" } ?? ""
         let line = "{\"binary\":\(configuration.port),\"shards\":\(count)\(feedback)\(adminPort)}"
         let status = "Takes shards of \(count) as \(database.node)."
+        let isInWindow = Console.isTerminal || Console.isInputTerminal
+        let hangUps = isInWindow ? nil : Signals.eachHangUp { shards.sayNoReload() }
+        defer { withExtendedLifetime(hangUps) {} }
         // Each shard has an event loop of its own, and an owner whose loop hangs loses its shard.
-        try await service.waitForEnd(status, on: MultiThreadedEventLoopGroup.singleton.next()) {
-            try Console.print(line)
-        }
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+        try await service.waitForEnd(status, on: eventLoop, hangUpEnds: isInWindow) { try Console.print(line) }
         shards.sayStop()
         await admin?.stop()
         let isKept = await process.shutDown()

@@ -57,6 +57,11 @@ final class ShardMessages: Sendable {
         }
     }
 
+    func sayNoReload() {
+        let reason = "with 'store.postgres' a gateway takes a changed configuration at its next start."
+        self.tell(.reloadRefused, .warning, "the reload changed nothing: \(reason)", nil, [.reason: .text(reason)])
+    }
+
     func sayStop() {
         self.tell(.stopping, .notice, "gives its shards up, as soon as each client pauses, after some 5 s at most", nil)
     }

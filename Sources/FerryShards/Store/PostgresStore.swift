@@ -82,6 +82,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     private var inputs: Deque<ShardInput> = []
     private var line: (id: ShardSession, session: PostgresSession)?
     private var hashKey: [UInt8] = []
+    /// The epoch before the take; nil after the first commit.
+    private var unusedEpoch: Int64?
     /// The commits whose answer the gateway waits for.
     private var waiting: Deque<(number: UInt64, then: @Sendable (StoreAnswer) -> Void)> = []
     /// The commits that the gateway counts as durable, although PostgreSQL does not have them.
@@ -246,6 +248,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         }
         guard case .open(let epoch) = self.stage else { return then(.unavailable("The store is closed.")) }
         guard commit.epoch == epoch else { return then(.fenced) }
+        self.unusedEpoch = nil
         self.waiting.append((commit.segment.number, then))
         self.take(.commit(commit))
         if self.isServing { self.serve(commit) }
@@ -427,16 +430,22 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
 
     private func send(_ statement: ShardStatement, _ id: ShardSession) {
         guard let line, line.id == id else { return }
-        let sql = statement.sql(shard: self.place.shard, node: self.place.node)
+        let sql = statement.sql(shard: self.place.shard, node: self.place.node, unused: self.unusedEpoch)
         line.session.send(sql, within: Self.statementLimit) { answer in
             let read: ShardAnswer
+            var before: Int64?
             switch answer {
-            case .success(let rows): read = statement.answer(rows)
+            case .success(let rows):
+                read = statement.answer(rows)
+                if case .take = statement { before = rows.integer(0, 4) }
             case .failure(let error) where error.kind == .refused: read = .failed(error.description)
             // The end of the session follows.
             case .failure: return
             }
-            self.eventLoop.execute { self.answered(id, read) }
+            self.eventLoop.execute { [before] in
+                if let before { self.unusedEpoch = before }
+                self.answered(id, read)
+            }
         }
     }
 

@@ -26,8 +26,11 @@ enum ShardSQL {
 
     // MARK: The owner
 
-    static let take: StaticString =
-        "select epoch, term::text, before::text, node from ferry.take($1::int, $2, $3::uuid)"
+    /// The last column is the epoch before.
+    static let take: StaticString = """
+        select t.epoch, t.term::text, t.before::text, t.node, s.epoch
+          from ferry.shard s cross join lateral ferry.take($1::int, $2, $3::uuid) t where s.id = $1::int
+        """
     static let retake: StaticString = "select ferry.retake($1::int, $2, $3::uuid[], $4, $5::uuid)"
     static let append: StaticString = "select ferry.append($1::int, $2::uuid[], $3, $4, $5, $6, $7, $8, $9)"
     static let beat: StaticString = """
@@ -35,6 +38,10 @@ enum ShardSQL {
          where s.id = $1::int and s.term = $2::uuid and s.pid = pg_backend_pid() order by l.number limit 16
         """
     static let free: StaticString = "update ferry.shard set freed = true where id = $1::int and term = $2::uuid"
+    /// An owner that wrote nothing gives its epoch back, so that repeated tries do not use all epochs up.
+    static let freeUnused: StaticString = """
+        update ferry.shard set freed = true, epoch = $3 where id = $1::int and term = $2::uuid
+        """
 
     // MARK: Recovery
 

@@ -3,7 +3,9 @@ internal import FerryPostgres
 
 extension ShardStatement {
     /// The statement in SQL.
-    func sql(shard: Int, node: String) -> PostgresStatement {
+    ///
+    /// - Parameter unused: the epoch before the take, if the owner has written nothing.
+    func sql(shard: Int, node: String, unused: Int64?) -> PostgresStatement {
         let id = PostgresValue.integer(Int64(shard))
         switch self {
         case .take(let seen):
@@ -28,7 +30,8 @@ extension ShardStatement {
         case .beat(let term):
             return PostgresStatement(ShardSQL.beat, [id, .text(term.text)])
         case .free(let term):
-            return PostgresStatement(ShardSQL.free, [id, .text(term.text)])
+            guard let unused else { return PostgresStatement(ShardSQL.free, [id, .text(term.text)]) }
+            return PostgresStatement(ShardSQL.freeUnused, [id, .text(term.text), .integer(unused)])
         }
     }
 

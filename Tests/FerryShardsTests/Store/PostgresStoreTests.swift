@@ -29,6 +29,17 @@ struct PostgresStoreTests {
         )
     }
 
+    @Test func `An owner that wrote nothing gives its epoch back`() async throws {
+        let database = try await ShardDatabase()
+        for isWriter in [false, true] {
+            let owner = try TestOwner(database, "gw1")
+            let epoch = try await owner.store.open().epoch
+            if isWriter { #expect(await owner.commit(epoch << 40, epoch) == .durable) }
+            await owner.store.close()
+            #expect(try database.query("select epoch from ferry.shard") == (isWriter ? "\(epoch)" : "0"))
+        }
+    }
+
     @Test func `An owner with notifications in flight does not free its shard`() async throws {
         let database = try await ShardDatabase()
         let owner = try TestOwner(database, "gw1")
