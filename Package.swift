@@ -147,6 +147,14 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "FerryWorker",
+            dependencies: [
+                "FerryCore", "FerryHTTP2", "FerryPostgres",
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
             name: "FerryServer",
             dependencies: [
                 "FerryCore", "FerryOpenSSL", "FerryPlatform",
@@ -264,7 +272,7 @@ let package = Package(
         .target(
             name: "FerryForwarding",
             dependencies: [
-                "Ferry", "FerryCore", "FerryGateway", "FerryOpenSSL", "FerryTerminal", "FerryTesting",
+                "Ferry", "FerryCore", "FerryGateway", "FerryOpenSSL", "FerryTerminal", "FerryTesting", "FerryWorker",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
@@ -491,6 +499,16 @@ let package = Package(
         .testTarget(
             name: "FerryPostgresTests",
             dependencies: ["FerryCore", "FerryPlatform", "FerryPostgres", "FerryPostgresTestSupport"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "FerryWorkerTests",
+            dependencies: [
+                "Ferry", "FerryCore", "FerryForwarding", "FerryPlatform", "FerryPostgres", "FerryPostgresTestSupport",
+                "FerryTesting", "FerryWorker",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
             swiftSettings: settings
         ),
         .testTarget(

@@ -1,0 +1,39 @@
+package import Ferry
+internal import FerryCore
+package import FerryWorker
+
+extension WorkerUpstream {
+    /// How long a written push waits for its answer while APNs answers PINGs: less than the minute for which its row is
+    /// hidden.
+    private static let lateAnswerLimit: Duration = .seconds(30)
+
+    /// Makes an upstream of a worker.
+    ///
+    /// - Parameters:
+    ///   - configuration: the provider's configuration. This call sets its outcomes, and the options for which the worker
+    ///     has its own rules.
+    ///   - connections: the connections of the worker to PostgreSQL.
+    ///   - batch: the rows of a batch.
+    /// - Throws: the error of ``HTTP2Provider`` for a configuration that cannot be used.
+    package static func over(
+        http2 configuration: HTTP2Configuration,
+        connections: Int,
+        batch: Int
+    ) throws -> WorkerUpstream {
+        var configuration = configuration
+        configuration.options.queueLimit = Self.room(connections: connections, batch: batch)
+        configuration.options.deadline = BatchMachine.sendLimit
+        configuration.options.lateAnswerLimit = Self.lateAnswerLimit
+        // The queue delays, so that a restart forgets nothing.
+        configuration.options.delayLimit = 0
+        // The worker holds each client for itself.
+        configuration.options.circuitBreaker = nil
+        // All batches are under way at once.
+        let streams = max(configuration.options.maxStreams, 1)
+        let needed = (connections * batch + streams - 1) / streams
+        configuration.options.maxConnections = max(configuration.options.maxConnections, needed)
+        let outcomes = WorkerOutcomes()
+        configuration.outcomes = .sink(outcomes)
+        return WorkerUpstream(try HTTP2Provider(configuration), outcomes: outcomes)
+    }
+}

@@ -1,0 +1,182 @@
+internal import FerryCore
+package import FerryPostgres
+package import NIOCore
+
+/// A worker of the queue: connections to PostgreSQL that take rows, deliver them and write what became of them.
+///
+/// Any number of workers, in any processes, may serve one database. They know nothing of each other: the locks of the rows
+/// that one delivers keep the others away.
+///
+/// `@unchecked Sendable`: everything but `configuration`, `settings`, `upstreams` and `eventLoop`, which never change, is
+/// used on the event loop only.
+package final class QueueWorker: @unchecked Sendable {
+    let configuration: Configuration
+    let settings: PostgresSettings
+    private let upstreams: [WorkerUpstream]
+    package let eventLoop: any EventLoop
+    /// The rows that are on their way to each upstream. They are empty after each turn.
+    let batches: [UpstreamBatch]
+
+    private var connections: [WorkerConnection] = []
+    private var care: QueueCare?
+    private var held = HeldClients()
+    private var counts = Figures()
+    private var isLate = false
+    private var onFinished: [EventLoopPromise<Void>] = []
+
+    /// Checks the database, and begins to take rows.
+    ///
+    /// - Parameters:
+    ///   - upstreams: in the order that the clients name them. Each provider needs room for
+    ///     ``WorkerUpstream/room(connections:batch:)`` notifications, ``BatchMachine/sendLimit`` as its deadline, and no
+    ///     delays of its own. They stay the caller's.
+    /// - Throws: ``PostgresError`` with a sentence, if the database cannot be used.
+    package static func start(
+        _ configuration: Configuration,
+        upstreams: [WorkerUpstream],
+        on eventLoop: any EventLoop
+    ) async throws(PostgresError) -> QueueWorker {
+        let setup = PostgresSetup(configuration.postgres)
+        defer { setup.close() }
+        if let fault = try await setup.condition().fault { throw PostgresError(.unusable, fault) }
+        let worker = QueueWorker(configuration, upstreams, eventLoop)
+        // A pooler shows itself by the settings of a session.
+        let session = PostgresSession(worker.settings)
+        defer { session.close() }
+        _ = try await session.send(PostgresStatement("select 1"), within: .seconds(10))
+        eventLoop.execute { worker.begin() }
+        return worker
+    }
+
+    private init(_ configuration: Configuration, _ upstreams: [WorkerUpstream], _ eventLoop: any EventLoop) {
+        self.configuration = configuration
+        self.settings = PostgresSettings(
+            configuration.postgres,
+            name: "ferry worker",
+            parameters: WorkerSQL.parameters
+        )
+        self.upstreams = upstreams
+        self.eventLoop = eventLoop
+        self.batches = upstreams.map { _ in UpstreamBatch() }
+    }
+
+    private func begin() {
+        self.connections = (0..<max(self.configuration.connections, 1)).map { WorkerConnection($0, of: self) }
+        for upstream in self.upstreams {
+            upstream.outcomes.onOutcomes { records in self.eventLoop.execute { self.settled(records) } }
+        }
+        let care = QueueCare(of: self)
+        self.care = care
+        care.begin()
+        for connection in self.connections { connection.run() }
+    }
+
+    /// Takes no more rows, and returns when those that were sent have their outcome, or after `limit`. What has no answer
+    /// then comes again after a minute, from any worker.
+    package func stop(within limit: Duration) async {
+        let promise = self.eventLoop.makePromise(of: Void.self)
+        self.eventLoop.execute {
+            self.onFinished.append(promise)
+            self.care?.stop()
+            self.care = nil
+            for connection in self.connections { connection.stop(within: TimeAmount(limit)) }
+            self.connectionFinished()
+        }
+        try? await promise.futureResult.get()
+    }
+
+    package var figures: Figures {
+        get async {
+            let promise = self.eventLoop.makePromise(of: Figures.self)
+            self.eventLoop.execute {
+                var figures = self.counts
+                figures.held = self.heldNames.sorted()
+                figures.unanswered = self.connections.reduce(0) { $0 + $1.unanswered }
+                promise.succeed(figures)
+            }
+            return (try? await promise.futureResult.get()) ?? Figures()
+        }
+    }
+
+    // MARK: For the connections
+
+    func connectionFinished() {
+        guard self.connections.allSatisfy(\.isFinished) else { return }
+        self.connections = []
+        for promise in self.onFinished { promise.succeed() }
+        self.onFinished = []
+        for upstream in self.upstreams { upstream.outcomes.onOutcomes { _ in } }
+    }
+
+    /// Whether connections may take rows: see ``BatchMachine/isSettling(now:)``.
+    var mayTake: Bool { !self.connections.contains { $0.isSettling } }
+
+    /// Gives the rows in ``batches`` to their upstreams. Returns the tags of rows that an upstream did not take.
+    func submit() -> [UInt64] {
+        var refused: [UInt64] = []
+        for (upstream, batch) in zip(self.upstreams, self.batches) where !batch.batch.isEmpty {
+            upstream.provider.trySubmit(&batch.batch)
+            while let submission = batch.batch.popFirst() { refused.append(submission.tag.rawValue) }
+        }
+        return refused
+    }
+
+    func clearBatches() {
+        for batch in self.batches where !batch.batch.isEmpty { batch.batch.removeAll() }
+    }
+
+    private func settled(_ records: [OutcomeRecord]) {
+        var changed: Set<Int> = []
+        for record in records {
+            let number = WorkerConnection.number(of: record.tag)
+            guard self.connections.indices.contains(number) else { continue }
+            self.connections[number].answered(record)
+            changed.insert(number)
+        }
+        for number in changed { self.connections[number].run() }
+    }
+
+    // MARK: Held clients
+
+    /// The names of the clients whose rows are left alone.
+    var heldNames: [String] { self.held.clients.map { self.configuration.clients[$0].name } }
+
+    /// The name of a held client of which one row is to be tried now.
+    func trial() -> String? { self.held.trial(now: .sinceBoot).map { self.configuration.clients[$0].name } }
+
+    func note(_ sign: ClientSign, of client: Int) {
+        guard let change = self.held.note(sign, of: client, now: .sinceBoot) else { return }
+        let name = self.configuration.clients[client].name
+        switch change {
+        case .held(let cause): self.configuration.onEvent(.held(client: name, cause))
+        case .released: self.configuration.onEvent(.released(client: name))
+        }
+    }
+
+    // MARK: Figures
+
+    func noteBatch(_ time: TimeAmount) { self.counts.batches.add(nanoseconds: time.nanoseconds) }
+
+    func committed(_ write: BatchMachine.Write) {
+        for ended in write.endings { self.counts.outcomes[ended.ending.word, default: 0] += 1 }
+        self.counts.retries += write.delays.count { $0.attempts > 0 }
+        guard !self.counts.hasPostgres else { return }
+        self.counts.hasPostgres = true
+        self.configuration.onEvent(.postgresBack)
+    }
+
+    func sessionLost(_ reason: String) {
+        // Each of the connections has the same trouble.
+        guard self.counts.hasPostgres else { return }
+        self.counts.hasPostgres = false
+        self.configuration.onEvent(.postgresLost(reason))
+    }
+
+    func note(_ queue: Figures.Queue) {
+        self.counts.queue = queue
+        let isLate = queue.age > .seconds(60)
+        guard isLate != self.isLate else { return }
+        self.isLate = isLate
+        self.configuration.onEvent(isLate ? .late(seconds: Int(queue.age.components.seconds)) : .inTime)
+    }
+}

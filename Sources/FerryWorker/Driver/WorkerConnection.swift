@@ -1,0 +1,190 @@
+internal import FerryCore
+internal import FerryPostgres
+internal import NIOCore
+
+/// A connection of a worker: a ``BatchMachine`` and its session.
+///
+/// `@unchecked Sendable`: everything is used on the worker's event loop only.
+final class WorkerConnection: @unchecked Sendable {
+    /// A statement without an answer in this time ends the session.
+    private static let limit: Duration = .seconds(10)
+
+    private let number: UInt64
+    private let worker: QueueWorker
+    private var machine: BatchMachine
+    private var session: PostgresSession?
+    /// The number of the session. Answers of an earlier one count for nothing.
+    private var generation = 0
+    private var reader: RowReader
+    private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
+    private var takenAt: NIODeadline = .distantPast
+    private(set) var isFinished = false
+
+    init(_ number: Int, of worker: QueueWorker) {
+        self.number = UInt64(number)
+        self.worker = worker
+        self.machine = BatchMachine(size: worker.configuration.batch, now: .sinceBoot)
+        self.reader = RowReader(worker.configuration.clients)
+    }
+
+    var isSettling: Bool { self.machine.isSettling(now: .sinceBoot) }
+
+    var unanswered: Int { self.machine.unanswered }
+
+    /// The lower bits of a tag are the machine's, and the upper ones the connection's number.
+    private static let tagBits: UInt64 = 48
+
+    static func number(of tag: PushTag) -> Int { Int(tag.rawValue >> Self.tagBits) }
+
+    func stop(within limit: TimeAmount) {
+        self.machine.stop(within: limit, now: .sinceBoot)
+        self.run()
+    }
+
+    /// Takes an outcome. Call ``run()`` after the last.
+    func answered(_ record: OutcomeRecord) {
+        self.answered(record.tag.rawValue & (1 << Self.tagBits - 1), record.outcome)
+    }
+
+    private func answered(_ tag: UInt64, _ outcome: Outcome) {
+        guard let row = self.machine.answered(tag, outcome) else { return }
+        if let client = row.client { self.worker.note(ClientSign(outcome), of: client) }
+    }
+
+    /// Carries out what is to be done now.
+    func run() {
+        while let action = self.machine.step(now: .sinceBoot, mayTake: self.worker.mayTake) { self.carryOut(action) }
+        guard !self.isFinished, let deadline = self.machine.deadline else { return }
+        if let timer, timer.deadline <= deadline, timer.deadline > .sinceBoot { return }
+        self.timer?.task.cancel()
+        // The event loop's clock stands still while the computer sleeps.
+        let wait = max(deadline - .sinceBoot, .zero)
+        let task = self.worker.eventLoop.assumeIsolated().scheduleTask(in: wait) {
+            self.timer = nil
+            self.run()
+        }
+        self.timer = (deadline, task)
+    }
+
+    private func carryOut(_ action: BatchMachine.Action) {
+        switch action {
+        case .connect: self.connect()
+        case .take: self.take()
+        case .send: self.send()
+        case .write(let write, let endsBatch): self.write(write, endsBatch: endsBatch)
+        case .rollBack: self.finishTransaction([PostgresStatement("rollback")], BatchMachine.Write())
+        case .finish:
+            self.isFinished = true
+            self.session?.close()
+            self.session = nil
+            self.timer?.task.cancel()
+            self.worker.connectionFinished()
+        }
+    }
+
+    // MARK: The session
+
+    private func connect() {
+        self.generation += 1
+        let generation = self.generation
+        self.session = PostgresSession(self.worker.settings) { error in
+            self.onLoop(of: generation) { self.lost(error) }
+        }
+    }
+
+    private func lost(_ error: PostgresError?) {
+        guard let session else { return }
+        self.session = nil
+        self.generation += 1
+        session.close()
+        self.worker.sessionLost(error?.description ?? "The session was closed.")
+        self.machine.ended(now: .sinceBoot)
+    }
+
+    /// Runs `body` on the event loop, if the session is still the present one.
+    private func onLoop(of generation: Int, _ body: @escaping @Sendable () -> Void) {
+        self.worker.eventLoop.execute {
+            guard generation == self.generation, !self.isFinished else { return }
+            body()
+            self.run()
+        }
+    }
+
+    // MARK: Rows
+
+    private func take() {
+        guard let session else { return }
+        let generation = self.generation
+        let trial = self.worker.trial()
+        let statement =
+            if let trial {
+                PostgresStatement(WorkerSQL.takeOne, [.text(trial)])
+            } else {
+                PostgresStatement(
+                    WorkerSQL.take,
+                    [.texts(self.worker.heldNames), .integer(Int64(self.worker.configuration.batch))]
+                )
+            }
+        session.send(PostgresStatement("begin"), within: Self.limit) { _ in }
+        session.send(statement, within: Self.limit) { answer in
+            self.onLoop(of: generation) {
+                switch answer {
+                case .success(let rows): self.taken(rows, isTrial: trial != nil)
+                case .failure(let error): self.lost(error)
+                }
+            }
+        }
+    }
+
+    private func taken(_ rows: PostgresRows, isTrial: Bool) {
+        self.takenAt = .sinceBoot
+        let firstTag = self.number << Self.tagBits | self.machine.nextTag
+        let read = self.reader.read(rows, firstTag: firstTag, into: self.worker.batches)
+        self.machine.taken(read, isTrial: isTrial, now: .sinceBoot)
+        // The batches of a transaction that is rolled back hold nothing that may be sent.
+        if !self.machine.sends { self.worker.clearBatches() }
+    }
+
+    /// Gives the rows that ``taken(_:isTrial:)`` has read to their upstreams.
+    private func send() {
+        for refused in self.worker.submit() { self.answered(refused, .undelivered(.deadline)) }
+    }
+
+    private func write(_ write: BatchMachine.Write, endsBatch: Bool) {
+        let statements = WorkerSQL.statements(write, keepsAccepted: self.worker.configuration.keepsAccepted)
+        if endsBatch { self.worker.noteBatch(.sinceBoot - self.takenAt) }
+        let begin = endsBatch ? [] : [PostgresStatement("begin")]
+        self.finishTransaction(begin + statements + [PostgresStatement("commit")], write)
+    }
+
+    private func finishTransaction(_ statements: [PostgresStatement], _ write: BatchMachine.Write) {
+        guard let session else { return }
+        let generation = self.generation
+        // A commit after a refused statement is answered like any other, although it rolls back.
+        let fault = FirstFault()
+        for (index, statement) in statements.enumerated() {
+            let isLast = index == statements.count - 1
+            session.send(statement, within: Self.limit) { answer in
+                if case .failure(let error) = answer { fault.note(error) }
+                guard isLast else { return }
+                self.onLoop(of: generation) {
+                    if let error = fault.error {
+                        self.lost(error)
+                    } else {
+                        self.worker.committed(write)
+                        self.machine.committed(now: .sinceBoot)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The first error of several statements.
+private final class FirstFault: Sendable {
+    private let first = Locked<PostgresError?>(nil)
+
+    var error: PostgresError? { self.first.withLock { $0 } }
+
+    func note(_ error: PostgresError) { self.first.withLock { if $0 == nil { $0 = error } } }
+}

@@ -1,0 +1,98 @@
+internal import FerryPostgres
+internal import NIOCore
+
+/// The statements of a worker.
+enum WorkerSQL {
+    /// Takes rows: `$1` the clients that are left alone, `$2` the number. ``RowReader`` has the columns.
+    static let take: StaticString = """
+        select p.id, p.client, p.token, p.payload, p.headers, p.attempts, p.apns_id, p.expires, o.id is not null,
+            coalesce(p.expires <= now(), false)
+          from ferry.push p left join ferry.outcome o on o.client = p.client and o.key = p.key
+          where p.due <= now() and p.client <> all($1::text[])
+          order by p.due, p.id limit $2 for update of p skip locked
+        """
+    /// Takes one row of a client, `$1`.
+    static let takeOne: StaticString = """
+        select p.id, p.client, p.token, p.payload, p.headers, p.attempts, p.apns_id, p.expires, o.id is not null,
+            coalesce(p.expires <= now(), false)
+          from ferry.push p left join ferry.outcome o on o.client = p.client and o.key = p.key
+          where p.due <= now() and p.client = $1
+          order by p.due, p.id limit 1 for update of p skip locked
+        """
+    /// Removes rows and writes their outcomes. Rows that another session has locked or removed are passed over: their
+    /// outcome is that of the other session. `$5` says whether accepted ones are kept.
+    static let end: StaticString = """
+        with o as (
+          select * from unnest($1::bigint[], $2::text[], $3::smallint[], $4::text[]) o(id, word, status, reason)
+        ), l as materialized (
+          select p.id from o join ferry.push p using (id) for update of p skip locked
+        ), d as (
+          delete from ferry.push p using l where p.id = l.id returning p.id, p.client, p.key, p.apns_id
+        )
+        insert into ferry.outcome (id, client, key, word, status, reason, apns_id)
+          select d.id, d.client, case when o.word <> 'duplicate' then d.key end, o.word, o.status, o.reason, d.apns_id
+            from o join d using (id) where $5 <> 0 or o.word <> 'accepted'
+        """
+    /// Sets when rows are due: `$2` milliseconds from now, `$3` more attempts.
+    static let delay: StaticString = """
+        with o as (
+          select * from unnest($1::bigint[], $2::bigint[], $3::smallint[]) o(id, ms, more)
+        ), l as materialized (
+          select o.* from o join ferry.push p using (id) for update of p skip locked
+        )
+        update ferry.push p set due = clock_timestamp() + l.ms * interval '1 ms', attempts = p.attempts + l.more
+          from l where p.id = l.id
+        """
+    /// Removes up to 1,000 outcomes that are older than `$1` seconds.
+    static let forget: StaticString = """
+        delete from ferry.outcome where id in (
+          select id from ferry.outcome where at < now() - $1 * interval '1 s' order by at limit 1000 for update skip locked
+        )
+        """
+    /// The number of rows that are due (at most 100,000 are counted), the milliseconds since the oldest was due, and those
+    /// since the oldest transaction in the database began.
+    static let look: StaticString = """
+        select count(*), coalesce((extract(epoch from now() - min(due)) * 1000)::bigint, 0), (
+            select coalesce((extract(epoch from max(now() - xact_start)) * 1000)::bigint, 0) from pg_stat_activity
+              where datname = current_database() and pid <> pg_backend_pid()
+          )
+          from (select due from ferry.push where due <= now() order by due limit 100000) p
+        """
+
+    /// The settings of a session that takes rows. The rows are found by their indexes alone: statistics of a queue are
+    /// never right.
+    static let parameters = PostgresSettings.finding.merging([
+        "idle_in_transaction_session_timeout": "10s", "enable_seqscan": "off", "enable_bitmapscan": "off",
+        "enable_hashjoin": "off", "enable_mergejoin": "off",
+    ]) { $1 }
+
+    /// The statements that make the changes of a write.
+    static func statements(_ write: BatchMachine.Write, keepsAccepted: Bool) -> [PostgresStatement] {
+        var statements: [PostgresStatement] = []
+        if !write.endings.isEmpty {
+            statements.append(
+                PostgresStatement(
+                    Self.end,
+                    [
+                        .integers(write.endings.map(\.id)), .texts(write.endings.map(\.ending.word.rawValue)),
+                        .smallIntegers(write.endings.map(\.ending.status)),
+                        .texts(write.endings.map(\.ending.reason)), .integer(keepsAccepted ? 1 : 0),
+                    ]
+                )
+            )
+        }
+        if !write.delays.isEmpty {
+            statements.append(
+                PostgresStatement(
+                    Self.delay,
+                    [
+                        .integers(write.delays.map(\.id)),
+                        .integers(write.delays.map { $0.by.nanoseconds / 1_000_000 }),
+                        .smallIntegers(write.delays.map(\.attempts)),
+                    ]
+                )
+            )
+        }
+        return statements
+    }
+}

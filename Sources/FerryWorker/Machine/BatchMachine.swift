@@ -1,0 +1,343 @@
+package import FerryCore
+package import NIOCore
+
+/// The life of one batch after another on one connection to PostgreSQL. A machine without I/O.
+///
+/// A batch is an open transaction, whose row locks keep other workers away from its rows.
+///
+/// ```
+///           connect          take             rows             all have a fate, or 2 s
+///   away ─────────▶ free ─────────▶ taking ─────────▶ sending ─────────────────────────▶ writing
+///    ▲               ▲ └─ fates of late rows ────────────────────────────────────────────▶ │
+///    │               └──────────────────────────── committed ──────────────────────────────┘
+///    └── the session ended: from every state
+/// ```
+///
+/// A row that has no answer when its batch is written is hidden for a minute, and becomes *late*: this machine waits for
+/// its answer, and no other worker takes it meanwhile. When a session ends, the locks are gone. The answers to what was
+/// sent are then written like those of late rows: a statement passes over rows that another worker has locked or removed,
+/// so that each row has one outcome.
+///
+/// After an input, carry out what ``step(now:mayTake:)`` returns until it returns nil, and call it again at ``deadline``. Times
+/// are those of a clock that goes on while the computer sleeps.
+package struct BatchMachine {
+    /// A row that was taken.
+    package struct Row: Hashable, Sendable {
+        package var id: Int64
+        package var attempts: Int
+        /// The number of its client in the configuration; nil if the configuration does not have it.
+        package var client: Int?
+        package var repeatsUnknown: Bool
+        /// The fate of a row that is not sent; nil for a row that is.
+        package var fate: RowFate?
+
+        package init(
+            id: Int64,
+            attempts: Int = 0,
+            client: Int?,
+            repeatsUnknown: Bool = true,
+            fate: RowFate? = nil
+        ) {
+            self.id = id
+            self.attempts = attempts
+            self.client = client
+            self.repeatsUnknown = repeatsUnknown
+            self.fate = fate
+        }
+    }
+
+    /// The changes of rows that one transaction writes.
+    package struct Write: Hashable, Sendable {
+        package var endings: [Ended] = []
+        package var delays: [Delay] = []
+
+        package struct Ended: Hashable, Sendable {
+            package var id: Int64
+            package var ending: RowFate.Ending
+
+            package init(id: Int64, ending: RowFate.Ending) {
+                self.id = id
+                self.ending = ending
+            }
+        }
+
+        package struct Delay: Hashable, Sendable {
+            package var id: Int64
+            package var by: TimeAmount
+            /// What is added to `attempts`.
+            package var attempts: Int16
+
+            package init(id: Int64, by time: TimeAmount, attempts: Int16) {
+                self.id = id
+                self.by = time
+                self.attempts = attempts
+            }
+        }
+
+        package init() {}
+
+        mutating func add(_ id: Int64, _ fate: RowFate) {
+            switch fate {
+            case .done(let ending): self.endings.append(Ended(id: id, ending: ending))
+            case .again(let wait): self.delays.append(Delay(id: id, by: wait, attempts: 1))
+            case .left: break
+            }
+        }
+
+        mutating func add(_ other: Write) {
+            self.endings += other.endings
+            self.delays += other.delays
+        }
+
+        package var isEmpty: Bool { self.endings.isEmpty && self.delays.isEmpty }
+    }
+
+    package enum Action: Hashable, Sendable {
+        /// Make a session.
+        case connect
+        /// Begin a transaction and select rows. Then call ``taken(_:isTrial:now:)``.
+        case take
+        /// Send the rows without a fate.
+        case send
+        /// Write, in the transaction of the batch if there is one. Then call ``committed(now:)``.
+        case write(Write, endsBatch: Bool)
+        /// End the transaction without an effect. Then call ``committed(now:)``.
+        case rollBack
+        /// Close the session. Nothing follows.
+        case finish
+    }
+
+    /// The select must be answered in this time, or its rows are not sent. Together with ``sendLimit`` it is less than the
+    /// server's `idle_in_transaction_session_timeout`, after which others may have the rows.
+    package static let takeLimit: TimeAmount = .seconds(2)
+    /// The time in which a row that was given to a provider may be sent.
+    package static let sendLimit: Duration = .seconds(4)
+    /// When a batch is written at the latest.
+    package static let writeLimit: TimeAmount = .seconds(2)
+    /// How long a row without an answer is hidden.
+    package static let hiding: TimeAmount = .seconds(60)
+    /// The first and the longest pause of a connection that finds no rows.
+    package static let pauses: (first: TimeAmount, last: TimeAmount) = (.milliseconds(50), .seconds(1))
+    /// How long the answer to a statement may take after a stop's limit.
+    package static let lastWriteLimit: TimeAmount = .seconds(1)
+    /// The first and the longest wait before another session.
+    package static let connectWaits: (first: TimeAmount, last: TimeAmount) = (.milliseconds(100), .seconds(5))
+
+    private struct Batch {
+        var firstTag: UInt64
+        var rows: [Row]
+        var unanswered: Int
+        var isTrial: Bool
+    }
+
+    private enum State {
+        case away(until: NIODeadline)
+        case free(look: NIODeadline)
+        case taking(since: NIODeadline)
+        /// The rows are there, and have not been sent yet.
+        case taken(Batch, now: NIODeadline)
+        case sending(Batch, until: NIODeadline)
+        /// - Parameter next: the pause before the next look.
+        case writing(Write, next: TimeAmount)
+        case finished
+    }
+
+    /// The number of rows of a batch.
+    private let size: Int
+    private var state: State
+    /// The tag of the first row of the next batch. Each row counts.
+    package private(set) var nextTag: UInt64 = 0
+    /// The rows that were sent, have no answer, and are in no open batch.
+    private var late: [UInt64: Row] = [:]
+    /// The changes for rows that are in no open batch.
+    private var changes = Write()
+    /// After the end of a session: until when the answers to what was sent go before new rows.
+    private var settles: NIODeadline?
+    private var pause = Self.pauses.first
+    private var connectWait = Self.connectWaits.first
+    private var stops: NIODeadline?
+
+    package init(size: Int, now: NIODeadline) {
+        self.size = max(size, 1)
+        self.state = .away(until: now)
+    }
+
+    /// The number of rows that were sent and have no answer.
+    package var unanswered: Int {
+        if case .sending(let batch, _) = self.state { batch.unanswered + self.late.count } else { self.late.count }
+    }
+
+    /// Whether rows that were sent on a lost session wait to be answered and written. Another connection of the process that
+    /// took them would send them twice.
+    package func isSettling(now: NIODeadline) -> Bool { self.settles.map { now < $0 } ?? false }
+
+    /// Whether the rows of the last select will be sent. If not, the transaction is rolled back.
+    package var sends: Bool { if case .taken(let batch, _) = self.state { batch.unanswered > 0 } else { false } }
+
+    /// When ``step(now:mayTake:)`` has to be called; nil if an input comes first.
+    package var deadline: NIODeadline? {
+        let own: NIODeadline?
+        switch self.state {
+        case .away(let until), .sending(_, let until): own = until
+        case .free(let look): own = self.stops == nil ? look : nil
+        case .taken(_, let now): own = now
+        case .taking, .writing: return self.stops.map { $0 + Self.lastWriteLimit }
+        case .finished: return nil
+        }
+        return [own, self.stops].compactMap { $0 }.min()
+    }
+
+    // MARK: Inputs
+
+    /// Takes the rows of a select, which are sent next.
+    ///
+    /// - Parameter isTrial: whether the select was for one row of a held client.
+    package mutating func taken(_ rows: [Row], isTrial: Bool, now: NIODeadline) {
+        guard case .taking(let since) = self.state else { return }
+        self.connectWait = Self.connectWaits.first
+        let unanswered = rows.count { $0.fate == nil }
+        guard !rows.isEmpty, now - since <= Self.takeLimit else {
+            self.state = .taken(Batch(firstTag: 0, rows: [], unanswered: 0, isTrial: isTrial), now: now)
+            return
+        }
+        let batch = Batch(firstTag: self.nextTag, rows: rows, unanswered: unanswered, isTrial: isTrial)
+        self.nextTag += UInt64(rows.count)
+        self.state = .taken(batch, now: now)
+    }
+
+    /// Takes the outcome of a row.
+    ///
+    /// - Returns: the row; nil if the tag is unknown.
+    package mutating func answered(_ tag: UInt64, _ outcome: Outcome) -> Row? {
+        if case .sending(var batch, let until) = self.state, tag >= batch.firstTag,
+            tag - batch.firstTag < UInt64(batch.rows.count)
+        {
+            let index = Int(tag - batch.firstTag)
+            let row = batch.rows[index]
+            guard row.fate == nil else { return nil }
+            let fate = RowFate(outcome, attempts: row.attempts, repeatsUnknown: row.repeatsUnknown)
+            // The array must not be shared while it is changed.
+            self.state = .finished
+            batch.rows[index].fate = fate
+            batch.unanswered -= 1
+            self.state = .sending(batch, until: until)
+            return row
+        }
+        guard let row = self.late.removeValue(forKey: tag) else { return nil }
+        let fate = RowFate(outcome, attempts: row.attempts, repeatsUnknown: row.repeatsUnknown)
+        self.changes.add(row.id, fate)
+        return row
+    }
+
+    /// Notes that the transaction has ended.
+    package mutating func committed(now: NIODeadline) {
+        guard case .writing(_, let next) = self.state else { return }
+        self.state = .free(look: now + next)
+        if self.late.isEmpty, self.changes.isEmpty { self.settles = nil }
+    }
+
+    /// Notes that the session has ended, and with it the transaction.
+    package mutating func ended(now: NIODeadline) {
+        switch self.state {
+        case .away, .finished: return
+        case .sending(let batch, _): self.leave(batch, hides: false)
+        // Nobody knows whether the changes were made. Making them twice does no harm.
+        case .writing(let write, _): self.changes.add(write)
+        case .free, .taking, .taken: break
+        }
+        self.settles = self.late.isEmpty && self.changes.isEmpty ? nil : now + Self.writeLimit
+        self.state = .away(until: now + self.connectWait)
+        self.connectWait = min(self.connectWait * 2, Self.connectWaits.last)
+    }
+
+    /// Takes no more rows, and ends when what was sent has its outcome, at the latest after `limit`.
+    package mutating func stop(within limit: TimeAmount, now: NIODeadline) {
+        if self.stops == nil { self.stops = now + limit }
+    }
+
+    // MARK: Steps
+
+    /// Returns the next thing to do now.
+    ///
+    /// - Parameter mayTake: whether no connection of the process is settling.
+    package mutating func step(now: NIODeadline, mayTake: Bool) -> Action? {
+        switch self.state {
+        case .away(let until):
+            if self.isOver(now) { return self.finish() }
+            guard now >= until else { return nil }
+            self.state = .free(look: now)
+            return .connect
+        case .free(let look): return self.stepFree(look, now: now, mayTake)
+        case .taken(let batch, _): return self.begin(batch, now: now)
+        case .sending(let batch, let until):
+            guard batch.unanswered == 0 || now >= until || self.isPastStop(now) else { return nil }
+            return self.end(batch)
+        case .taking, .writing: return self.isPastStop(now - Self.lastWriteLimit) ? self.finish() : nil
+        case .finished: return nil
+        }
+    }
+
+    private func isPastStop(_ now: NIODeadline) -> Bool { self.stops.map { now >= $0 } ?? false }
+
+    /// Whether a stop has nothing left to wait for.
+    private func isOver(_ now: NIODeadline) -> Bool {
+        self.isPastStop(now) || self.stops != nil && self.late.isEmpty && self.changes.isEmpty
+    }
+
+    private mutating func finish() -> Action {
+        self.state = .finished
+        return .finish
+    }
+
+    private mutating func stepFree(_ look: NIODeadline, now: NIODeadline, _ mayTake: Bool) -> Action? {
+        if self.stops != nil, self.changes.isEmpty || self.isPastStop(now) {
+            return self.isOver(now) ? self.finish() : nil
+        }
+        guard now >= look || self.stops != nil else { return nil }
+        if !self.changes.isEmpty {
+            defer { self.changes = Write() }
+            self.state = .writing(self.changes, next: .zero)
+            return .write(self.changes, endsBatch: false)
+        }
+        // With a whole batch late, APNs is slow, and more rows would only wait.
+        guard mayTake, self.late.count < self.size else {
+            self.state = .free(look: now + Self.pauses.first)
+            return nil
+        }
+        self.state = .taking(since: now)
+        return .take
+    }
+
+    private mutating func begin(_ batch: Batch, now: NIODeadline) -> Action? {
+        guard !batch.rows.isEmpty else {
+            self.state = .writing(Write(), next: batch.isTrial ? .zero : self.pause)
+            if !batch.isTrial { self.pause = min(self.pause * 2, Self.pauses.last) }
+            return .rollBack
+        }
+        self.pause = Self.pauses.first
+        self.state = .sending(batch, until: now + Self.writeLimit)
+        return batch.unanswered > 0 ? .send : self.end(batch)
+    }
+
+    private mutating func end(_ batch: Batch) -> Action {
+        self.leave(batch, hides: true)
+        let write = self.changes
+        self.changes = Write()
+        // A batch that is not full has emptied the queue.
+        let isFull = batch.isTrial || batch.rows.count >= self.size
+        self.state = .writing(write, next: isFull ? .zero : Self.pauses.first)
+        return .write(write, endsBatch: true)
+    }
+
+    /// Takes the rows out of a batch: those with a fate are to be written, and the others are late.
+    private mutating func leave(_ batch: Batch, hides: Bool) {
+        for (index, row) in batch.rows.enumerated() {
+            if let fate = row.fate {
+                self.changes.add(row.id, fate)
+            } else {
+                self.late[batch.firstTag + UInt64(index)] = row
+                if hides { self.changes.delays.append(.init(id: row.id, by: Self.hiding, attempts: 0)) }
+            }
+        }
+    }
+}

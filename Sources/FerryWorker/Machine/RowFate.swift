@@ -1,0 +1,113 @@
+package import FerryCore
+package import NIOCore
+
+/// What becomes of a row of the queue after an attempt.
+package enum RowFate: Hashable, Sendable {
+    /// The row goes, and its outcome is written.
+    case done(Ending)
+    /// The row stays and is due after a while. `attempts` grows.
+    case again(after: TimeAmount)
+    /// The row stays as it is.
+    case left
+
+    /// The outcome that the application reads.
+    package struct Ending: Hashable, Sendable {
+        package var word: Word
+        /// The HTTP status; nil if APNs did not answer.
+        package var status: Int16?
+        /// The reason in APNs' words, or one of Ferry's own: see ``Refusal``.
+        package var reason: String?
+
+        package init(_ word: Word, status: Int16? = nil, reason: String? = nil) {
+            self.word = word
+            self.status = status
+            self.reason = reason
+        }
+    }
+
+    /// The words of the column `word`.
+    package enum Word: String, CaseIterable, Sendable {
+        case accepted
+        case rejected
+        /// `expires` passed before the push was sent.
+        case expired
+        /// An earlier row of the client had the key. This one was not sent.
+        case duplicate
+        /// The push may have arrived.
+        case uncertain
+    }
+
+    /// The waits after an answer that says that APNs is busy or has failed. Apple asks for 15 minutes after a status 5xx,
+    /// which the doubling reaches.
+    static let busyWaits: (first: TimeAmount, last: TimeAmount) = (.seconds(10), .minutes(15))
+    /// The waits after an attempt that no answer of APNs ended.
+    static let otherWaits: (first: TimeAmount, last: TimeAmount) = (.seconds(1), .minutes(1))
+
+    /// - Parameters:
+    ///   - attempts: the attempts before this one.
+    ///   - repeatsUnknown: whether a push that may have arrived is sent once more.
+    package init(_ outcome: Outcome, attempts: Int, repeatsUnknown: Bool) {
+        func again(_ waits: (first: TimeAmount, last: TimeAmount)) -> RowFate {
+            .again(after: min(.nanoseconds(waits.first.nanoseconds << min(max(attempts, 0), 16)), waits.last))
+        }
+        switch outcome {
+        case .accepted: self = .done(Ending(.accepted, status: 200))
+        case .expired: self = .done(Ending(.expired))
+        case .rejected(let rejection):
+            switch ClientSign(rejection) {
+            case .refused: self = .left
+            case .silent: self = again(Self.busyWaits)
+            case .works, .unreachable:
+                let status = rejection.status.flatMap { Int16(exactly: $0) }
+                self = .done(Ending(.rejected, status: status, reason: rejection.reason.rawValue))
+            }
+        case .undelivered(.credentials), .undelivered(.shutDown), .undelivered(.released), .undelivered(.cancelled):
+            self = .left
+        case .undelivered: self = again(Self.otherWaits)
+        case .uncertain(let cause):
+            // The first attempt alone: `attempts` does not tell what became of the others.
+            if repeatsUnknown, attempts == 0 {
+                self = again(Self.otherWaits)
+            } else {
+                self = .done(Ending(.uncertain, reason: "\(cause)"))
+            }
+        @unknown default: self = .done(Ending(.uncertain))
+        }
+    }
+}
+
+/// What an outcome says about all pushes of its client.
+package enum ClientSign: Hashable, Sendable {
+    /// APNs takes the client's credentials and topic.
+    case works
+    /// APNs refuses them. The reason is nil if the handshake was refused.
+    case refused(Reason?)
+    /// There is no connection to APNs.
+    case unreachable
+    case silent
+
+    package init(_ outcome: Outcome) {
+        switch outcome {
+        case .accepted: self = .works
+        case .rejected(let rejection): self.init(rejection)
+        case .undelivered(.credentials): self = .refused(nil)
+        case .undelivered(.noConnection): self = .unreachable
+        default: self = .silent
+        }
+    }
+
+    /// Only APNs' own refusal is about the client: Ferry refuses a row.
+    fileprivate init(_ rejection: Rejection) {
+        guard rejection.origin == .apns else {
+            self = .works
+            return
+        }
+        let status = rejection.status ?? 0
+        switch rejection.reason.row?.gateway {
+        case .blocked: self = .refused(rejection.reason)
+        case .again, .againForDevice: self = .silent
+        case .deadLetter, .feedback, .otherTopic, .told, .toldIfFoundHere: self = .works
+        case .unforeseen, nil: self = status == 429 || status >= 500 ? .silent : .works
+        }
+    }
+}

@@ -1,0 +1,34 @@
+internal import FerryHTTP2
+
+/// A client whose rows a worker delivers.
+package struct WorkerClient: Sendable {
+    /// The value of the column `client`.
+    package let name: String
+    /// The number of its upstream.
+    package let upstream: Int
+    /// Whether a push that may have arrived is sent once more.
+    package let repeatsUnknown: Bool
+    /// The topics of rows that name none, by the code of their push type.
+    private let defaultTopic: DefaultTopic
+    private let topics: Set<[UInt8]>
+
+    /// - Parameter topics: at least one. The first is the topic of rows that name none. A row may name one of them, with or
+    ///   without the suffix of a push type.
+    package init(name: String, upstream: Int, topics: [String], repeatsUnknown: Bool = true) {
+        self.name = name
+        self.upstream = upstream
+        self.repeatsUnknown = repeatsUnknown
+        let table = PushTypeTable()
+        self.defaultTopic = DefaultTopic(bundleID: topics.first, table: table)
+        self.topics = Set(
+            topics.flatMap { topic in
+                let bytes = Array(topic.utf8)
+                return [bytes] + table.all.map { $0.suffix.topic(of: bytes) }
+            }
+        )
+    }
+
+    func allows(_ topic: [UInt8]) -> Bool { self.topics.contains(topic) }
+
+    func topic(pushType code: UInt8) -> [UInt8] { self.defaultTopic.withBytes(pushType: code) { Array($0) } }
+}

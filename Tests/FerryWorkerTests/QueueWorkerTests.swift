@@ -1,0 +1,278 @@
+import Ferry
+import FerryCore
+import FerryPlatform
+import FerryPostgres
+import FerryPostgresTestSupport
+import FerryTesting
+import FerryWorker
+import NIOCore
+import Testing
+
+/// With a real PostgreSQL and a simulated APNs.
+@Suite(.enabled(if: PostgresServer.isAvailable), .timeLimit(.minutes(2)))
+struct QueueWorkerTests {
+    private let words = "select word, count(*) from ferry.outcome group by word order by word"
+
+    @Test func `Two workers deliver each of many rows once`() async throws {
+        let world = try await QueueWorld { $0.answerDelay = .milliseconds(20) }
+        try world.insert(5000)
+        try await world.work()
+        try await world.work()
+        try await world.drain()
+        #expect(try world.query(self.words) == "accepted|5000")
+        #expect(world.record.count == 5000)
+        #expect(world.record.doubled == 0)
+        await world.end()
+    }
+
+    @Test func `A push carries the headers, the expiration and the apns-id of its row`() async throws {
+        let world = try await QueueWorld()
+        try world.query(
+            #"""
+            insert into ferry.push (client, token, payload, headers, expires, apns_id) values
+              ('shop', repeat('ab', 32), '{"aps": {"alert": "Hello"}}',
+               '{"pushType": "alert", "priority": 5, "collapseID": "score", "topic": null}', '2100-01-01T00:00:00Z',
+               '0f8fad5b-d9cb-469f-a165-70867728950e'),
+              ('shop', repeat('ac', 32), '{"aps": {}}', '{"pushType": "voip"}', 'infinity', default)
+            """#
+        )
+        try await world.work(connections: 1)
+        try await world.drain()
+        let first = try #require(world.record.requests.first { $0.collapseID != nil })
+        #expect(first.apnsID == "0f8fad5b-d9cb-469f-a165-70867728950e")
+        #expect(first.topic == QueueWorld.topic)
+        #expect(first.pushType == "alert")
+        #expect(first.priority == 5)
+        #expect(first.collapseID == "score")
+        #expect(first.expiration == 4_102_444_800)
+        let second = try #require(world.record.requests.first { $0.collapseID == nil })
+        #expect(second.topic == "\(QueueWorld.topic).voip")
+        #expect(second.expiration == Int64(UInt32.max))
+        let outcome = try world.query("select word, status, apns_id from ferry.outcome order by id limit 1")
+        #expect(outcome == "accepted|200|0f8fad5b-d9cb-469f-a165-70867728950e")
+        await world.end()
+    }
+
+    @Test func `A row that cannot become a push is rejected, and costs no other anything`() async throws {
+        let world = try await QueueWorld()
+        try world.query(
+            #"""
+            insert into ferry.push (client, token, payload, headers) values
+              ('nobody', repeat('ab', 32), '{}', null), ('shop', 'xyz', '{}', null), ('shop', '', '{}', null),
+              ('shop', repeat('ab', 32), '[1]', null), ('shop', repeat('ab', 32), to_json(repeat('x', 6000)), null),
+              ('shop', repeat('ab', 32), '{}', '[]'), ('shop', repeat('ab', 32), '{}', '{"push_type": "alert"}'),
+              ('shop', repeat('ab', 32), '{}', '{"pushType": "loud"}'), ('shop', repeat('ab', 32), '{}', '{"priority": 7}'),
+              ('shop', repeat('ab', 32), '{}', '{"topic": "com.other.app"}'),
+              ('shop', repeat('ab', 32), '{}', json_build_object('collapseID', repeat('c', 65))),
+              ('shop', repeat('ab', 32), '{"aps": {}}', null)
+            """#
+        )
+        try await world.work(connections: 1)
+        try await world.drain()
+        let found = try world.query("select word, coalesce(reason, '') from ferry.outcome order by id")
+        #expect(
+            found.split(separator: "\n") == [
+                "rejected|UnknownClient", "rejected|BadDeviceToken", "rejected|BadDeviceToken",
+                "rejected|BadRequestPayload", "rejected|PayloadTooLarge", "rejected|BadHeaders", "rejected|BadHeaders",
+                "rejected|InvalidPushType", "rejected|BadPriority", "rejected|TopicDisallowed",
+                "rejected|BadCollapseId", "accepted|",
+            ]
+        )
+        #expect(world.record.count == 1)
+        await world.end()
+    }
+
+    @Test func `The same key makes one push, also after its outcome`() async throws {
+        let world = try await QueueWorld()
+        try world.insert(1, columns: ["key": "'order 1'"])
+        #expect(throws: (any Error).self) { try world.insert(1, columns: ["key": "'order 1'"]) }
+        try await world.work(connections: 1)
+        try await world.drain()
+        try world.insert(1, columns: ["key": "'order 1'"])
+        try world.insert(1, columns: ["key": "'order 2'"])
+        try await world.drain()
+        #expect(try world.query(self.words) == "accepted|2\nduplicate|1")
+        #expect(try world.query("select count(*) from ferry.outcome where key is null and word = 'duplicate'") == "1")
+        #expect(world.record.count == 2)
+        await world.end()
+    }
+
+    @Test func `A row that has expired, or is not due, is not sent`() async throws {
+        let world = try await QueueWorld()
+        try world.insert(3, columns: ["expires": "now() - interval '1 s'"])
+        try world.insert(2, columns: ["due": "now() + interval '1 hour'"])
+        try world.insert(1)
+        try await world.work(connections: 1)
+        try await world.wait(for: "2", from: "select count(*) from ferry.push")
+        #expect(try world.query(self.words) == "accepted|1\nexpired|3")
+        #expect(world.record.count == 1)
+        await world.end()
+    }
+
+    @Test func `A rejection has APNs' status and reason`() async throws {
+        let world = try await QueueWorld {
+            $0.rules = [HTTP2Rule(prefix: [0xba], status: 410), HTTP2Rule(prefix: [0xbb], reason: .badDeviceToken)]
+        }
+        try world.insert(1, prefix: "ba")
+        try world.insert(1, prefix: "bb")
+        try await world.work(connections: 1)
+        try await world.drain()
+        let found = try world.query("select word, status, reason from ferry.outcome order by id")
+        #expect(found == "rejected|410|Unregistered\nrejected|400|BadDeviceToken")
+        await world.end()
+    }
+
+    @Test func `A 503 is tried again after its delay, across a restart, with the same apns-id`() async throws {
+        let world = try await QueueWorld { $0.rules = [HTTP2Rule(prefix: [0x50], times: 1, status: 503)] }
+        try world.insert(1, prefix: "50")
+        let id = try world.query("select apns_id from ferry.push")
+        try await world.work(connections: 1)
+        try await world.wait(for: "1|t", from: "select attempts, due > now() + interval '5 s' from ferry.push")
+        await world.stopWorkers()
+        #expect(try world.query("select count(*) from ferry.outcome") == "0")
+        try world.query("update ferry.push set due = now()")
+        try await world.work(connections: 1)
+        try await world.drain()
+        #expect(world.record.requests.map(\.apnsID) == [id])
+        #expect(try world.query("select word, apns_id from ferry.outcome") == "accepted|\(id)")
+        await world.end()
+    }
+
+    @Test func `A session that ends in the middle costs no row, and each has one outcome`() async throws {
+        let world = try await QueueWorld { $0.answerDelay = .milliseconds(30) }
+        try world.insert(8000)
+        let worker = try await world.work(connections: 4, batch: 100)
+        try await world.work(connections: 4, batch: 100)
+        let kill = """
+            select count(pg_terminate_backend(pid)) from (
+              select pid from pg_stat_activity where application_name = 'ferry worker'
+                and datname = current_database() and state = 'idle in transaction' limit 2) s
+            """
+        var ended = 0
+        while try world.query("select count(*) from ferry.push") != "0" {
+            if ended < 10, let number = Int(try world.query(kill)) { ended += number }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        #expect(ended > 0)
+        #expect(try world.query(self.words) == "accepted|8000")
+        #expect(world.record.count - world.record.doubled == 8000)
+        #expect(world.record.doubled <= ended * 100)
+        let figures = await worker.figures
+        #expect(figures.batches.count > 0)
+        await world.end()
+    }
+
+    @Test func `The end of all sessions of the only worker doubles nothing`() async throws {
+        let world = try await QueueWorld { $0.answerDelay = .milliseconds(50) }
+        try world.insert(4000)
+        try await world.work(connections: 4, batch: 100)
+        for _ in 0..<5 {
+            try world.query(
+                """
+                select pg_terminate_backend(pid) from pg_stat_activity
+                  where application_name = 'ferry worker' and datname = current_database()
+                """
+            )
+            try await Task.sleep(for: .milliseconds(150))
+        }
+        try await world.drain()
+        #expect(try world.query(self.words) == "accepted|4000")
+        #expect(world.record.doubled == 0)
+        #expect(world.events.withLock { $0.contains { if case .postgresLost = $0 { true } else { false } } })
+        #expect(world.events.withLock { $0.contains(.postgresBack) })
+        await world.end()
+    }
+
+    @Test func `Refused credentials leave the rows of other clients alone, and are reported`() async throws {
+        let world = try await QueueWorld { $0.topics = ["com.example.good"] }
+        let clients = [
+            WorkerClient(name: "good", upstream: 0, topics: ["com.example.good"]),
+            WorkerClient(name: "bad", upstream: 0, topics: ["com.example.bad"]),
+        ]
+        try world.insert(300, client: "bad")
+        try world.insert(300, client: "good")
+        try await world.work(connections: 2, batch: 50, clients: clients)
+        try await world.wait(for: "300", from: "select count(*) from ferry.push")
+        #expect(try world.query("select distinct client, word from ferry.outcome") == "good|accepted")
+        #expect(try world.query("select distinct client, attempts from ferry.push") == "bad|0")
+        try await world.waitForEvent { $0 == .held(client: "bad", .refused(.topicDisallowed)) }
+        let tried = world.apns.counts.rejected
+        while world.apns.counts.rejected == tried { try await Task.sleep(for: .milliseconds(20)) }
+        await world.end()
+    }
+
+    @Test func `A client without a way to APNs waits, and the others do not`() async throws {
+        let world = try await QueueWorld()
+        let clients = [
+            WorkerClient(name: "near", upstream: 0, topics: [QueueWorld.topic]),
+            WorkerClient(name: "far", upstream: 1, topics: [QueueWorld.topic]),
+        ]
+        try world.insert(500, client: "far")
+        try world.insert(500, client: "near")
+        // Nobody listens on this port.
+        try await world.work(connections: 2, batch: 50, clients: clients, upstreams: [{ _ in }, { $0.port = 9 }])
+        try await world.wait(for: "500", from: "select count(*) from ferry.outcome")
+        #expect(try world.query("select distinct client from ferry.outcome") == "near")
+        try await world.waitForEvent { $0 == .held(client: "far", .unreachable) }
+        await world.end()
+        #expect(try world.query("select count(*) from ferry.push") == "500")
+    }
+
+    @Test func `An APNs that answers late delays no batch, and its answers are written`() async throws {
+        let world = try await QueueWorld {
+            // On a cold connection, the others would wait for the first.
+            $0.coldStart = false
+            $0.rules = [HTTP2Rule(prefix: [0xdd], status: 200, delay: .seconds(3))]
+        }
+        try world.insert(1, prefix: "dd")
+        try world.insert(50)
+        try await world.work(connections: 1, batch: 10)
+        try await world.wait(for: "1", from: "select count(*) from ferry.push where due > now() + interval '30 s'")
+        try await world.drain()
+        #expect(try world.query(self.words) == "accepted|51")
+        #expect(world.record.doubled == 0)
+        await world.end()
+    }
+
+    @Test func `Old outcomes go, and accepted ones are not kept if nobody wants them`() async throws {
+        let world = try await QueueWorld { $0.rules = [HTTP2Rule(prefix: [0xba], status: 410)] }
+        try world.query(
+            """
+            insert into ferry.outcome (id, client, word, apns_id, at)
+              select -g, 'shop', 'accepted', gen_random_uuid(), now() - interval '8 days' from generate_series(1, 2500) g
+            """
+        )
+        try world.insert(10)
+        try world.insert(5, prefix: "ba")
+        try await world.work(connections: 1) { $0.keepsAccepted = false }
+        try await world.drain()
+        try await world.wait(for: "rejected|5", from: self.words)
+        await world.end()
+    }
+
+    @Test func `A stop lets go of rows, which another worker delivers`() async throws {
+        let world = try await QueueWorld { $0.answerDelay = .milliseconds(30) }
+        try world.insert(6000)
+        try await world.work()
+        while world.record.count < 500 { try await Task.sleep(for: .milliseconds(5)) }
+        await world.stopWorkers()
+        #expect(try world.query("select count(*) from ferry.push") != "0")
+        try await world.work()
+        try await world.drain()
+        #expect(try world.query(self.words) == "accepted|6000")
+        #expect(world.record.doubled == 0)
+        await world.end()
+    }
+
+    @Test func `A database without the tables is refused with a sentence`() async throws {
+        let server = try #require(PostgresServer.shared)
+        let configuration = QueueWorker.Configuration(
+            postgres: server.connection(to: try server.database()),
+            clients: []
+        )
+        let error = await #expect(throws: PostgresError.self) {
+            _ = try await QueueWorker.start(configuration, upstreams: [], on: QueueWorld.loop)
+        }
+        #expect(error?.description.contains("ferry store init") == true)
+    }
+}
