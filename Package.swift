@@ -492,7 +492,7 @@ let package = Package(
         .testTarget(name: "FerrySQLiteTests", dependencies: ["FerrySQLite"], swiftSettings: settings),
         .target(
             name: "FerryPostgresTestSupport",
-            dependencies: ["FerryCore", "FerryPlatform", "FerryPostgres"],
+            dependencies: ["FerryPlatform"],
             path: "Tests/FerryPostgresTestSupport",
             swiftSettings: settings
         ),

@@ -80,7 +80,9 @@ struct Manifest {
             depth += character == "[" ? 1 : character == "]" ? -1 : 0
             return depth > 0
         }
-        let pieces = String(body).components(separatedBy: "package: \"")
+        // A trait is the condition of a dependency, and none itself.
+        let named = String(body).replacingOccurrences(of: #"traits: \[[^\]]*\]"#, with: "", options: .regularExpression)
+        let pieces = named.components(separatedBy: "package: \"")
         // Each piece after the first begins with the name of a package, which is no dependency.
         let rest = pieces.dropFirst().map { $0.components(separatedBy: "\"").dropFirst().joined(separator: "\"") }
         return self.literals(pieces[0] + rest.joined())

@@ -14,6 +14,7 @@ import Testing
     /// * A protocol knows neither TLS nor the other protocol, and nothing below `Ferry` has sockets of a client.
     /// * `FerryServer` knows no client, and `FerryGateway` knows neither `Ferry` nor `FerryHTTP2`: `FerryForwarding` joins
     ///   them.
+    /// * `FerryPostgres` alone knows libpq. The gateway knows no PostgreSQL: `FerryShards` joins them.
     /// * No product but the command and `FerryAppStoreTesting` imports `FerryTesting`.
     private static let arrows: [String: [String]] = [
         "FerryPlatform": [],
@@ -25,11 +26,14 @@ import Testing
         "FerryOpenSSL": ["CFerryOpenSSL", "FerryCore"],
         "FerryServer": ["FerryCore", "FerryOpenSSL"],
         "FerrySQLite": ["CFerrySQLite"],
+        "FerryPostgres": ["CFerryPostgreSQL", "FerryCore"],
         "FerryHTTP1": ["FerryCore", "FerryOpenSSL", "FerryProxy", "FerryServer"],
         "FerryAdmin": ["FerryCore", "FerryHTTP1", "FerryOpenSSL", "FerryServer"],
         "FerryGateway": [
             "FerryAdmin", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerrySQLite",
         ],
+        "FerryShards": ["FerryCore", "FerryGateway", "FerryMachine", "FerryOpenSSL", "FerryPostgres"],
+        "FerryWorker": ["FerryCore", "FerryHTTP2", "FerryPostgres"],
         "Ferry": ["FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryProxy"],
         "FerryOptions": ["FerryBinary", "FerryCore", "FerryHTTP2"],
         "FerryC": ["CFerry", "Ferry", "FerryBinary", "FerryCore", "FerryOpenSSL", "FerryOptions", "FerryProxy"],
@@ -45,7 +49,9 @@ import Testing
             "Ferry", "FerryAppStoreTesting", "FerryCore", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL", "FerryProxy",
             "FerryTerminal",
         ],
-        "FerryForwarding": ["Ferry", "FerryCore", "FerryGateway", "FerryOpenSSL", "FerryTerminal", "FerryTesting"],
+        "FerryForwarding": [
+            "Ferry", "FerryCore", "FerryGateway", "FerryOpenSSL", "FerryTerminal", "FerryTesting", "FerryWorker",
+        ],
         "FerryBench": [
             "Ferry", "FerryBinary", "FerryCore", "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryMachine",
             "FerryOpenSSL", "FerryTerminal", "FerryTesting",
@@ -59,7 +65,8 @@ import Testing
             "FerryCore",
             "FerryDemo",
             "FerryDoctor", "FerryForwarding", "FerryGateway", "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL",
-            "FerryOptions", "FerryProxy", "FerrySQLite", "FerryServer", "FerryTerminal", "FerryTesting",
+            "FerryOptions", "FerryPostgres", "FerryProxy", "FerrySQLite", "FerryServer", "FerryShards", "FerryTerminal",
+            "FerryTesting", "FerryWorker",
         ],
         "FerryCLI": ["FerryCommand"],
     ]
