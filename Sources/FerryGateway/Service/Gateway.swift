@@ -129,18 +129,13 @@ package final class Gateway: Sendable {
             )
             driver.start()
             try await eventLoop.submit { listeners.commit(listening) }.get()
+            listeners.follow(driver.right)
             return Gateway(listeners, driver, GatewayNumbers(tables), configuration.store, copiedAt: copiedAt)
         } catch {
             await configuration.store?.close()
             throw error
         }
     }
-
-    /// Closes the addresses for clients, so that the system refuses new connections, or opens them again. Open connections
-    /// stay open.
-    ///
-    /// - Throws: a socket error when an address cannot be bound again. Another call may succeed.
-    package func listen(_ isListening: Bool) async throws { try await self.listeners.listen(isListening) }
 
     package var counts: FateCounts {
         get async throws {

@@ -31,7 +31,8 @@ final class GatewayDriver: @unchecked Sendable {
     private var storeNames: [String]
     private let onEvent: (GatewayEvent, FateCounts) -> Void
     private var onHandedOver: (() -> Void)?
-    private let right: ForwardingRight
+    /// The right to send, which a shared store may end.
+    let right: ForwardingRight
     private(set) var handlers: [ConnectionID: GatewayHandler] = [:]
     private var strangers = StrangerNames()
     /// The number of connections whose TLS handshake has not ended. The shutdown waits for them, too, because their
@@ -285,6 +286,8 @@ final class GatewayDriver: @unchecked Sendable {
             )
         }
     }
+
+    func report(_ event: GatewayEvent) { self.onEvent(event, self.counts) }
 
     /// Reports a connection that sends no notification, because it only checks the gateway.
     func checked(_ address: String, _ check: GatewayEvent.Check) {

@@ -71,10 +71,21 @@ final class GatewayListeners: Sendable {
 
     private let driver: GatewayDriver
     private let opened = Locked<[Opened]>([])
+    private let closed = Locked(false)
+    /// The addresses that could not be opened again, until they are.
+    let troubled = Locked<Set<String>>([])
 
     init(_ driver: GatewayDriver) { self.driver = driver }
 
     var all: [Opened] { self.opened.withLock { $0 } }
+
+    var eventLoop: any EventLoop { self.driver.eventLoop }
+
+    /// Reports an event. Call it on the event loop.
+    func report(_ event: GatewayEvent) { self.driver.report(event) }
+
+    /// Whether ``close()`` was called.
+    var isClosed: Bool { self.closed.withLock { $0 } }
 
     func first(_ service: ListenGroup.Service) -> Listener? {
         self.all.first { $0.address.service == service }?.listener
@@ -155,15 +166,11 @@ final class GatewayListeners: Sendable {
         for (opened, _) in next.added { await opened.listener.stop(within: .seconds(1)) }
     }
 
-    /// Closes the sockets for clients, or opens them again. Connections and the feedback service stay.
-    func listen(_ isListening: Bool) async throws {
-        for opened in self.all where opened.address.service == .binary {
-            if isListening { try await opened.listener.resume() } else { await opened.listener.suspend() }
-        }
-    }
-
     /// Stops accepting.
-    func close() { for opened in self.all { opened.listener.close() } }
+    func close() {
+        self.closed.withLock { $0 = true }
+        for opened in self.all { opened.listener.close() }
+    }
 
     /// Closes all connections.
     func stop() async { for opened in self.all { await opened.listener.stop(within: .seconds(1)) } }

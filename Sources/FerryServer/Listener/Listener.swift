@@ -13,14 +13,13 @@ package final class Listener: Sendable {
     /// The bound port.
     package let port: Int
     /// The event loop of the listener. Its connections run on any event loop of the group.
-    package var eventLoop: any EventLoop { self.channel.eventLoop }
-    /// The socket that listens, or the last one.
-    private let socket: Locked<any Channel>
-    private var channel: any Channel { self.socket.withLock { $0 } }
-    /// Binds the address of this listener again.
-    private let bindAgain: @Sendable (_ port: Int) async throws -> any Channel
+    package let eventLoop: any EventLoop
+    private let socket: Locked<Socket>
     private let open: OpenChannels
     private let next: SharedNext
+    private let acceptor: Acceptor
+    /// Binds the address; nil if the socket was passed.
+    private let bind: (@Sendable (_ port: Int) async throws -> any Channel)?
 
     /// The settings of connections that are not accepted yet.
     struct NextConnections: Sendable {
@@ -29,20 +28,33 @@ package final class Listener: Sendable {
         var proxies: TrustedProxies
     }
 
+    private struct Socket {
+        var channel: any Channel
+        /// Whether the address is being bound again.
+        var isOpening = false
+        /// Whether the listener was stopped for good.
+        var isOver = false
+    }
+
     private init(
         _ channel: any Channel,
         _ open: OpenChannels,
         _ next: SharedNext,
+        _ acceptor: Acceptor,
         host: String,
-        bindAgain: @escaping @Sendable (_ port: Int) async throws -> any Channel
+        bind: (@Sendable (_ port: Int) async throws -> any Channel)?
     ) {
-        self.bindAgain = bindAgain
         self.next = next
         self.host = host
         self.port = channel.localAddress?.port ?? 0
-        self.socket = Locked(channel)
+        self.eventLoop = channel.eventLoop
+        self.socket = Locked(Socket(channel: channel))
         self.open = open
+        self.acceptor = acceptor
+        self.bind = bind
     }
+
+    private var channel: any Channel { self.socket.withLock { $0.channel } }
 
     /// Binds an address and accepts connections.
     ///
@@ -58,17 +70,23 @@ package final class Listener: Sendable {
         on group: (any EventLoopGroup)?,
         accept: @escaping @Sendable (AcceptedConnection) throws -> (any ChannelHandler)?
     ) async throws -> Listener {
-        let open = OpenChannels()
+        let (open, acceptor) = (OpenChannels(), Acceptor())
         let next = SharedNext(NextConnections(tls: configuration.tls, proxies: configuration.proxies))
+        let group = group ?? MultiThreadedEventLoopGroup.singleton
+        let eventLoop = group.next()
         let bind = { @Sendable (configuration: Configuration) async throws -> any Channel in
-            try await self.bind(self.bootstrap(configuration, open, next, on: group, accept), configuration)
+            // The socket of an address that is bound again has the same event loop.
+            let bootstrap = ServerBootstrap(group: eventLoop, childGroup: group)
+            return try await Self.bind(
+                Self.prepare(bootstrap, configuration, open, next, acceptor, accept),
+                configuration
+            )
         }
-        return Listener(
-            try await bind(configuration),
-            open,
-            next,
-            host: configuration.passed?.host ?? configuration.host
-        ) { port in
+        let channel = try await bind(configuration)
+        guard configuration.passed == nil else {
+            return Listener(channel, open, next, acceptor, host: configuration.passed?.host ?? "", bind: nil)
+        }
+        return Listener(channel, open, next, acceptor, host: configuration.host) { port in
             var again = configuration
             again.port = port
             again.isPaused = false
@@ -76,15 +94,17 @@ package final class Listener: Sendable {
         }
     }
 
-    private static func bootstrap(
+    private static func prepare(
+        _ bootstrap: ServerBootstrap,
         _ configuration: Configuration,
         _ open: OpenChannels,
         _ next: SharedNext,
-        on group: (any EventLoopGroup)?,
+        _ acceptor: Acceptor,
         _ accept: @escaping @Sendable (AcceptedConnection) throws -> (any ChannelHandler)?
     ) -> ServerBootstrap {
         let limit = DescriptorLimit.current.connections(configuration.limits.connections)
-        var bootstrap = ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
+        var bootstrap =
+            bootstrap
             .serverChannelOption(.backlog, value: Int32(clamping: configuration.limits.queue))
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             // Each read accepts one connection. With several, the limit would be exceeded.
@@ -100,10 +120,13 @@ package final class Listener: Sendable {
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     if configuration.passed == nil, configuration.socketPath != nil { try Self.restrict(channel) }
-                    let handler = AcceptHandler(limit: limit, isEncrypted: configuration.tls != nil) { waits in
-                        if waits { open.count { $0.waits += 1 } }
-                        configuration.onWait(waits)
-                    }
+                    let handler =
+                        acceptor.handler
+                        ?? AcceptHandler(limit: limit, isEncrypted: configuration.tls != nil) { waits in
+                            if waits { open.count { $0.waits += 1 } }
+                            configuration.onWait(waits)
+                        }
+                    acceptor.handler = handler
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }
             }
@@ -173,29 +196,53 @@ package final class Listener: Sendable {
     /// Changes the number of connections that are served at a time. Connections beyond it stay open.
     package func limit(to connections: Int) {
         let limit = DescriptorLimit.current.connections(connections)
-        let channel = self.channel
-        channel.eventLoop.execute {
-            // A closed listener has no handler any more.
-            try? channel.pipeline.syncOperations.handler(type: AcceptHandler.self).limit(to: limit)
-        }
+        let acceptor = self.acceptor
+        self.eventLoop.execute { acceptor.handler?.limit(to: limit) }
     }
 
     /// Stops accepting. Open connections stay open.
     package func close() {
-        self.channel.close(promise: nil)
+        let channel = self.socket.withLock { socket in
+            socket.isOver = true
+            return socket.channel
+        }
+        channel.close(promise: nil)
     }
 
-    /// Closes the socket until ``resume()``, so that the system refuses new connections. Open connections stay open. Do not
-    /// call it for a passed socket, which cannot be bound again.
-    package func suspend() async { try? await self.channel.close() }
+    // MARK: Closing for a while
 
-    /// Listens again on the same address, with the limit of the configuration.
+    /// Whether the socket is open.
+    package var isOpen: Bool { self.channel.isActive }
+
+    /// Closes the socket until ``reopen()``, so that peers are refused. Open connections stay open. A passed socket stays,
+    /// because it could not be bound again.
+    package func suspend() {
+        if self.bind != nil { self.channel.close(promise: nil) }
+    }
+
+    /// Binds the address again after ``suspend()``. Does nothing if the socket is open, or the listener is closed.
     ///
-    /// - Throws: a socket error when the address cannot be bound. Another call may succeed.
-    package func resume() async throws {
-        guard !self.channel.isActive else { return }
-        let channel = try await self.bindAgain(self.port)
-        self.socket.withLock { $0 = channel }
+    /// - Throws: a socket error when the address cannot be bound.
+    package func reopen() async throws {
+        guard let bind else { return }
+        let isFirst = self.socket.withLock { socket in
+            guard !socket.isOver, !socket.isOpening, !socket.channel.isActive else { return false }
+            socket.isOpening = true
+            return true
+        }
+        guard isFirst else { return }
+        do {
+            let channel = try await bind(self.port)
+            let isOver = self.socket.withLock { socket in
+                socket.isOpening = false
+                socket.channel = channel
+                return socket.isOver
+            }
+            if isOver { channel.close(promise: nil) }
+        } catch {
+            self.socket.withLock { $0.isOpening = false }
+            throw error
+        }
     }
 
     /// Stops accepting, and asks the connections to end: their handlers get `ChannelShouldQuiesceEvent`. Connections
@@ -228,7 +275,7 @@ package final class Listener: Sendable {
         let eventLoop = self.eventLoop
         let promise = eventLoop.makePromise(of: Bool.self)
         let deadline = eventLoop.scheduleTask(in: TimeAmount(limit)) { promise.succeed(false) }
-        self.channel.close(promise: nil)
+        self.close()
         self.channel.closeFuture.whenComplete { _ in
             EventLoopFuture.andAllComplete(connections(), on: eventLoop).map { true }.cascade(to: promise)
         }
@@ -236,6 +283,14 @@ package final class Listener: Sendable {
         // The promise never fails: the deadline and the connections both succeed it.
         return (try? await promise.futureResult.get()) ?? false
     }
+}
+
+/// The handler of a listener's socket. It stays the same when the address is bound again, because it counts the
+/// connections.
+///
+/// `@unchecked Sendable`, because only the listener's event loop uses it.
+private final class Acceptor: @unchecked Sendable {
+    var handler: AcceptHandler?
 }
 
 /// The settings that a listener shares with its acceptor.

@@ -17,8 +17,6 @@ final class ShardOwner: Sendable {
         case news(PostgresStore.News)
         /// Everything is handed over to the new owner.
         case handedOver
-        /// The ports could not be opened, and are tried again.
-        case listenAgain
         case end
     }
 
@@ -30,8 +28,6 @@ final class ShardOwner: Sendable {
         /// - Parameter isKept: whether each notification has its answer, or is in PostgreSQL.
         case ended(isKept: Bool)
     }
-
-    private static let listenPause: Duration = .seconds(1)
 
     let shard: Int
     private let setup: ShardProcess.Setup
@@ -119,14 +115,10 @@ final class ShardOwner: Sendable {
                     self.tell(news)
                 }
                 switch news {
-                case .right(let isHeld): await self.listen(gateway, isHeld)
                 case .wanted: self.end()
                 case .over: self.end()
-                case .taken, .returned, .fenced, .trouble: break
+                case .taken, .right, .returned, .fenced, .trouble: break
                 }
-                continue
-            case .listenAgain:
-                if self.store.right.isHeld { await self.listen(gateway, true) }
                 continue
             case .handedOver, .end: break
             }
@@ -159,17 +151,6 @@ final class ShardOwner: Sendable {
         let signal = self.signal
         configuration.onHandedOver = { signal.yield(.handedOver) }
         return configuration
-    }
-
-    /// Opens or closes the ports.
-    private func listen(_ gateway: Gateway, _ isListening: Bool) async {
-        do {
-            try await gateway.listen(isListening)
-        } catch {
-            self.setup.onEvent(.trouble(shard: self.shard, Self.sentence(error)))
-            try? await Task.sleep(for: Self.listenPause)
-            self.signal.yield(.listenAgain)
-        }
     }
 
     private func tell(_ news: PostgresStore.News) {

@@ -61,6 +61,42 @@ struct ListenerTests {
         }
     }
 
+    @Test func `a socket that is closed for a while refuses, and the open connections and their limit stay`()
+        async throws
+    {
+        try await Self.with(configure: { $0.limits.connections = 2 }) { listener in
+            let first = try await Client.connect(to: listener)
+            first.send("one")
+            #expect(try await first.received() == "one")
+            listener.suspend()
+            try await Self.reaches { !listener.isOpen }
+            await #expect(throws: (any Error).self) { _ = try await Client.connect(to: listener) }
+            let port = listener.port
+            try await Self.reopen(listener)
+            #expect(listener.port == port)
+            let second = try await Client.connect(to: listener)
+            second.send("two")
+            #expect(try await second.received() == "two")
+            // The third one waits, because the first one counts.
+            let third = try await Client.connect(to: listener)
+            try await Self.reaches { listener.counts.waits == 1 }
+            third.close()
+        }
+    }
+
+    @Test func `a listener that is closed is not opened again`() async throws {
+        try await Self.with { listener in
+            listener.close()
+            try await Self.reaches { !listener.isOpen }
+            try await listener.reopen()
+            #expect(!listener.isOpen)
+        }
+    }
+
+    private static func reopen(_ listener: Listener) async throws {
+        while !listener.isOpen { try await listener.reopen() }
+    }
+
     @Test func `an address that is taken is an error`() async throws {
         try await Self.with { listener in
             await #expect(throws: (any Error).self) {
