@@ -31,9 +31,11 @@ struct ShardDatabase {
 
     /// Ends the sessions of owners.
     func endSessions(of node: String) throws {
-        try self.query(
+        // The database may refuse connections.
+        try self.server.query(
             "select pg_terminate_backend(pid) from pg_stat_activity where datname = '\(self.name)' "
-                + "and application_name like 'ferry \(node) shard %'"
+                + "and application_name like 'ferry \(node) shard %'",
+            in: "postgres"
         )
     }
 
@@ -48,11 +50,16 @@ final class TestOwner: Sendable {
     let node: String
     let store: PostgresStore
     let eventLoop: any EventLoop
+    private static let groups = Locked<[MultiThreadedEventLoopGroup]>([])
+
     private let newsList = NewsList()
     private let lateList = Locked<[StoredSegment]>([])
 
     init(_ database: ShardDatabase, _ node: String, away: ShardAway = .wait) throws {
-        let (news, eventLoop) = (self.newsList, MultiThreadedEventLoopGroup.singleton.next())
+        // A test may block the event loop. The thread stays until the process ends.
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        Self.groups.withLock { $0.append(group) }
+        let (news, eventLoop) = (self.newsList, group.next())
         let place = PostgresStore.Place(connection: database.connection, shard: 0, node: node, away: away)
         self.store = PostgresStore(place, seen: try database.term(), on: eventLoop) { news.append($0) }
         self.eventLoop = eventLoop
