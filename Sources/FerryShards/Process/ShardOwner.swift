@@ -3,7 +3,6 @@ internal import FerryGateway
 internal import FerryMachine
 internal import FerryPlatform
 internal import NIOCore
-internal import NIOPosix
 
 /// The gateway of one shard in this process, from its take to its end, on an event loop of its own.
 ///
@@ -31,14 +30,15 @@ final class ShardOwner: Sendable {
 
     let shard: Int
     private let setup: ShardProcess.Setup
-    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let eventLoop: any EventLoop
     private let store: PostgresStore
     private let signals: AsyncStream<Signal>
     private let signal: AsyncStream<Signal>.Continuation
     private let running = Locked<Gateway?>(nil)
     private let counts = Locked(ShardFigures())
 
-    init(_ free: FreeShard, _ setup: ShardProcess.Setup) {
+    init(_ free: FreeShard, _ setup: ShardProcess.Setup, on eventLoop: any EventLoop) {
+        self.eventLoop = eventLoop
         self.shard = free.shard
         self.setup = setup
         let (signals, signal) = AsyncStream.makeStream(of: Signal.self)
@@ -51,7 +51,7 @@ final class ShardOwner: Sendable {
                 away: setup.away
             ),
             seen: free.term,
-            on: self.group.next()
+            on: eventLoop
         ) { signal.yield(.news($0)) }
     }
 
@@ -79,12 +79,6 @@ final class ShardOwner: Sendable {
 
     /// Takes the shard, and serves it until it is given up or lost.
     func run() async -> Ending {
-        let ending = await self.serve()
-        try? await self.group.shutdownGracefully()
-        return ending
-    }
-
-    private func serve() async -> Ending {
         let upstreams: [GatewayUpstream]
         do {
             upstreams = try self.setup.upstreams(self.store.right)
@@ -93,7 +87,7 @@ final class ShardOwner: Sendable {
         }
         let gateway: Gateway
         do {
-            gateway = try await Gateway.start(self.configuration, upstreams: upstreams, on: self.group)
+            gateway = try await Gateway.start(self.configuration, upstreams: upstreams, on: self.eventLoop)
         } catch {
             for upstream in upstreams { _ = await upstream.provider.shutDown(within: .zero) }
             self.signal.finish()

@@ -60,6 +60,8 @@ package actor ShardProcess {
     private var session: PostgresSession?
     private var owners: [Int: ShardOwner] = [:]
     private var tasks: [Int: Task<Void, Never>] = [:]
+    /// The event loop of each shard that this process has owned, until the process ends.
+    private var groups: [Int: MultiThreadedEventLoopGroup] = [:]
     private var looking: Task<Void, Never>?
     private var feedback: Gateway?
     private var freeSince: [Int: NIODeadline] = [:]
@@ -192,7 +194,9 @@ package actor ShardProcess {
     }
 
     private func own(_ free: FreeShard) {
-        let owner = ShardOwner(free, self.setup)
+        let group = self.groups[free.shard] ?? MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        self.groups[free.shard] = group
+        let owner = ShardOwner(free, self.setup, on: group.next())
         self.owners[free.shard] = owner
         self.tasks[free.shard] = Task {
             let ending = await owner.run()
@@ -255,6 +259,8 @@ package actor ShardProcess {
         await self.looking?.value
         _ = await self.feedback?.shutDown(within: .seconds(5))
         self.feedback = nil
+        for group in self.groups.values { try? await group.shutdownGracefully() }
+        self.groups = [:]
         return self.isKept
     }
 }

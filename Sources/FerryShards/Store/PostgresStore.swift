@@ -68,10 +68,13 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     private static let closeLimit: TimeAmount = .seconds(4)
     /// The length of commits that are forwarded from memory while PostgreSQL is away.
     private static let servedLimit = 256 << 20
+    private static let isClosed = StoreError("The store is closed.")
+    private static let closedAnswer = StoreAnswer.unavailable(PostgresStore.isClosed.description)
 
     package let right = ForwardingRight { .sinceBoot }
     private let place: Place
-    private let eventLoop: any EventLoop
+    /// The gateway's event loop; nil when the store is over, because the loop may end then.
+    private let loop: Locked<(any EventLoop)?>
     private let onNews: @Sendable (News) -> Void
     private let feedbackRows: PostgresFeedback
     private let ring = Locked(0)
@@ -97,6 +100,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     private var late: [StoredSegment] = []
     private var lateBody: (@Sendable ([StoredSegment]) -> Void)?
     private var closers: [CheckedContinuation<Void, Never>] = []
+    private var abandonment: Scheduled<Void>?
     private var lastTrouble: String?
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
 
@@ -111,7 +115,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         onNews: @escaping @Sendable (News) -> Void = { _ in }
     ) {
         self.place = place
-        self.eventLoop = eventLoop
+        self.loop = Locked(eventLoop)
         self.onNews = onNews
         self.feedbackRows = PostgresFeedback(connection: place.connection, node: place.node)
         self.keeper = ShardKeeper(
@@ -135,6 +139,15 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         )
     }
 
+    /// Runs `body` on the event loop, after other work. Returns false if the store is over.
+    @discardableResult
+    private func execute(_ body: @escaping @Sendable () -> Void) -> Bool {
+        self.loop.withLock { loop in
+            loop?.execute(body)
+            return loop != nil
+        }
+    }
+
     /// The number of bytes of acknowledged commits that are kept, to write them again.
     package var ringLength: Int { self.ring.withLock { $0 } }
 
@@ -145,13 +158,14 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
 
     package func open() async throws(StoreError) -> StoreOpening {
         let result: Result<Opening, StoreError> = await withCheckedContinuation { continuation in
-            self.eventLoop.execute {
+            let isOpened = self.execute {
                 guard case .new = self.stage else {
                     return continuation.resume(returning: .failure(StoreError("The store was opened before.")))
                 }
                 self.stage = .opening(continuation)
                 self.take(.timePassed)
             }
+            if !isOpened { continuation.resume(returning: .failure(Self.isClosed)) }
         }
         let opening = try result.get()
         do throws(StoreError) {
@@ -229,7 +243,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         let deadline = ContinuousClock.now + Self.readLimit
         var reason = "PostgreSQL does not answer."
         repeat {
-            if let session = try? await self.eventLoop.submit({ self.line?.session }).get() {
+            if let session = try await self.session() {
                 do throws(PostgresError) {
                     return try await session.send(statement, within: Self.readLimit)
                 } catch {
@@ -242,11 +256,22 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         throw StoreError("Shard \(self.place.shard) cannot be read. \(reason)")
     }
 
-    package func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void) {
-        guard self.eventLoop.inEventLoop else {
-            return self.eventLoop.execute { self.append(commit, then: then) }
+    /// The present session of the owner.
+    private func session() async throws(StoreError) -> PostgresSession? {
+        let answer: Result<PostgresSession?, StoreError> = await withCheckedContinuation { continuation in
+            let isOpen = self.execute { continuation.resume(returning: .success(self.line?.session)) }
+            if !isOpen { continuation.resume(returning: .failure(Self.isClosed)) }
         }
-        guard case .open(let epoch) = self.stage else { return then(.unavailable("The store is closed.")) }
+        return try answer.get()
+    }
+
+    package func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void) {
+        guard let isInLoop = self.loop.withLock({ $0?.inEventLoop }) else { return then(Self.closedAnswer) }
+        guard isInLoop else {
+            if !self.execute({ self.append(commit, then: then) }) { then(Self.closedAnswer) }
+            return
+        }
+        guard case .open(let epoch) = self.stage else { return then(Self.closedAnswer) }
         guard commit.epoch == epoch else { return then(.fenced) }
         self.unusedEpoch = nil
         self.waiting.append((commit.segment.number, then))
@@ -257,31 +282,35 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     package func close() async {
         let isClean = await self.settled.withLock { $0 }()
         await withCheckedContinuation { continuation in
-            self.eventLoop.execute {
+            let isOpen = self.execute {
                 switch self.stage {
                 case .new, .over:
                     self.stage = .over
-                    return continuation.resume()
+                    self.loop.withLock { $0 = nil }
+                    continuation.resume()
                 case .opening, .open:
                     self.closers.append(continuation)
-                    self.eventLoop.scheduleTask(in: Self.closeLimit) { self.take(.abandon) }
+                    self.abandonment = self.loop.withLock {
+                        $0?.scheduleTask(in: Self.closeLimit) { self.take(.abandon) }
+                    }
                     self.take(.finish(isClean: isClean))
                 }
             }
+            if !isOpen { continuation.resume() }
         }
     }
 
     // MARK: SharedStore
 
     package func onFenced(_ body: @escaping @Sendable () -> Void) {
-        self.eventLoop.execute {
+        self.execute {
             self.fencedBody = body
             if self.isFenced { body() }
         }
     }
 
     package func onLate(_ body: @escaping @Sendable ([StoredSegment]) -> Void) {
-        self.eventLoop.execute {
+        self.execute {
             self.lateBody = body
             if !self.late.isEmpty { body(self.late) }
             self.late = []
@@ -305,6 +334,10 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         self.ring.withLock { $0 = self.keeper.ringLength }
         self.lookAtRight()
         self.schedule()
+        guard case .over = self.stage else { return }
+        self.loop.withLock { $0 = nil }
+        for closer in self.closers { closer.resume() }
+        self.closers = []
     }
 
     private func carryOut(_ action: ShardAction) {
@@ -356,10 +389,9 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
                 "Notifications that were forwarded from memory are not in PostgreSQL: the process ends before."
             )
         }
-        for (_, then) in self.waiting { then(.unavailable("The store is closed.")) }
+        for (_, then) in self.waiting { then(Self.closedAnswer) }
         self.waiting = []
-        for closer in self.closers { closer.resume() }
-        self.closers = []
+        self.abandonment?.cancel()
         self.onNews(.over(ending))
     }
 
@@ -399,14 +431,14 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
 
     private func connect(_ id: ShardSession) {
         let session = PostgresSession(Self.settings(self.place)) { error in
-            self.eventLoop.execute {
+            self.execute {
                 if let error { self.trouble(error.description) }
                 self.take(.ended(id))
             }
         }
         self.line = (id, session)
         session.send(PostgresStatement(ShardSQL.meta), within: Self.statementLimit) { answer in
-            self.eventLoop.execute { self.connected(id, answer) }
+            self.execute { self.connected(id, answer) }
         }
     }
 
@@ -442,7 +474,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
             // The end of the session follows.
             case .failure: return
             }
-            self.eventLoop.execute { [before] in
+            self.execute { [before] in
                 if let before { self.unusedEpoch = before }
                 self.answered(id, read)
             }
@@ -477,10 +509,12 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         guard let deadline = [self.keeper.deadline, end].compactMap({ $0 }).min() else { return }
         if let timer, timer.deadline <= deadline { return }
         self.timer?.task.cancel()
-        let task = self.eventLoop.scheduleTask(in: max(deadline - .sinceBoot, .zero)) {
-            self.timer = nil
-            self.take(.timePassed)
+        let task = self.loop.withLock { loop in
+            loop?.scheduleTask(in: max(deadline - .sinceBoot, .zero)) {
+                self.timer = nil
+                self.take(.timePassed)
+            }
         }
-        self.timer = (deadline, task)
+        self.timer = task.map { (deadline, $0) }
     }
 }
