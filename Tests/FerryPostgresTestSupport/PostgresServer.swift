@@ -81,6 +81,8 @@ package final class PostgresServer: Sendable {
         for descriptor in 0...2 as ClosedRange<Int32> {
             posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_RDWR, 0)
         }
+        // The server outlives a killed test. It must hold no lock and no pipe of the process that started the test.
+        for descriptor in 3..<256 as Range<Int32> { posix_spawn_file_actions_addclose(&actions, descriptor) }
         let copies = arguments.map { strdup($0) }
         defer { for copy in copies { free(copy) } }
         var process = pid_t()
