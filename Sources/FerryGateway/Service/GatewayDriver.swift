@@ -381,7 +381,10 @@ final class GatewayDriver: @unchecked Sendable {
     }
 
     private func writeList() {
-        guard let list, !self.isFinished, let batch = self.machine.takeLines(now: .now) else { return }
+        guard !self.isFinished else { return }
+        // A shared store gets the lines without a file, too.
+        let batch = self.machine.takeLines(now: .now)
+        guard let list, let batch else { return }
         list.write(batch) { answer in
             self.eventLoop.execute { self.run { $0.written(answer, now: $1) } }
         }
