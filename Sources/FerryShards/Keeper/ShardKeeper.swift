@@ -37,6 +37,8 @@ package struct ShardKeeper: Sendable {
         var beatAt: NIODeadline?
         /// The number of commits that must be written before the right is back.
         var missing: Int
+        /// There is no right before this time.
+        var restUntil = NIODeadline.distantPast
         var isFreeing = false
     }
 
@@ -325,7 +327,12 @@ package struct ShardKeeper: Sendable {
 
         case (.comingBack, .retake, .retaken(.owner(let term))):
             self.remember(term)
-            self.state = .owning(Owner(beatAt: now, missing: self.commits.count))
+            var owner = Owner(beatAt: now, missing: self.commits.count)
+            // Another may have taken the shard in an absence of this length, and a failover has lost its take. It has the
+            // right until then.
+            let absence = now - (self.rightEnd - self.rules.right)
+            if absence >= self.rules.grace, self.rules.restsAfterAbsence { owner.restUntil = now + self.rules.right }
+            self.state = .owning(owner)
         case (.comingBack, .retake, .retaken(.busy)):
             self.state = .comingBack(Absence(heardAt: now, askAt: now + self.rules.retry))
         case (.comingBack, .retake, .retaken(.fenced)):
@@ -336,7 +343,7 @@ package struct ShardKeeper: Sendable {
             owner.missing = max(0, owner.missing - 1)
             self.state = .owning(owner)
             self.offered.subtract(commit.late)
-            self.extendRight(owner, from: sent.at)
+            self.extendRight(owner, from: sent.at, now: now)
             if isNew { self.actions.append(.answer(commit.segment.number, .durable)) }
         case (.owning, .append, .appended(isOwner: false)):
             self.becomeFenced(now: now)
@@ -344,7 +351,7 @@ package struct ShardKeeper: Sendable {
             owner.beatAt = max(now, sent.at + self.rules.beat)
             self.state = .owning(owner)
             self.commits.prune(now: now)
-            self.extendRight(owner, from: sent.at)
+            self.extendRight(owner, from: sent.at, now: now)
             self.take(beat, isComplete: owner.missing == 0)
         case (.owning, .free, .freed):
             self.end(.released(isFreed: true))
@@ -384,8 +391,8 @@ package struct ShardKeeper: Sendable {
 
     // MARK: The right to forward
 
-    private mutating func extendRight(_ owner: Owner, from sentAt: NIODeadline) {
-        if owner.missing == 0 { self.rightEnd = max(self.rightEnd, sentAt + self.rules.right) }
+    private mutating func extendRight(_ owner: Owner, from sentAt: NIODeadline, now: NIODeadline) {
+        if owner.missing == 0, owner.restUntil <= now { self.rightEnd = max(self.rightEnd, sentAt + self.rules.right) }
     }
 
     private mutating func tellRight(now: NIODeadline) {

@@ -38,6 +38,8 @@ package struct ShardRules: Sendable {
 
     /// Whether old commits are written before new ones after a come-back.
     var keepsOrder = true
+    /// Whether an owner that was away for the grace waits until no other can have the right.
+    var restsAfterAbsence = true
     /// Whether a try to come back has a deadline.
     var returnHasDeadline = true
     /// Whether a free shard must stay free under one term.

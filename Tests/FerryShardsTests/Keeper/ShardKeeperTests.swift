@@ -1,13 +1,282 @@
-@testable import FerryGateway
 import NIOCore
 import Testing
 
+@testable import FerryGateway
 @testable import FerryShards
 
 @Suite struct ShardKeeperTests {
+    private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
+    private static let first = ShardTerm("first")
+    private static let mine = ShardTerm("mine")
+    private static let back = ShardTerm("back")
+    private static let taken = ShardTaken(node: 7, epoch: 5, term: mine, before: first)
+
+    /// A keeper, its clock, and its sessions.
+    private struct Driver {
+        var keeper: ShardKeeper
+        var now = ShardKeeperTests.start
+        var session = ShardSession(number: 0)
+
+        init(away: ShardAway = .wait) {
+            self.keeper = ShardKeeper(
+                shard: 3,
+                seen: ShardKeeperTests.first,
+                node: "gw1",
+                away: away,
+                makeTerm: { ShardKeeperTests.back },
+                now: self.now
+            )
+        }
+
+        mutating func pass(_ input: ShardInput) -> [ShardAction] {
+            let actions = self.keeper.handle(input, now: self.now)
+            for case .connect(let session) in actions { self.session = session }
+            return actions
+        }
+
+        mutating func answer(_ answer: ShardAnswer) -> [ShardAction] { self.pass(.answered(self.session, answer)) }
+        mutating func connected() -> [ShardAction] { self.pass(.connected(self.session)) }
+
+        mutating func wait(_ milliseconds: Int64) -> [ShardAction] {
+            self.now = self.now + .milliseconds(milliseconds)
+            return self.pass(.timePassed)
+        }
+
+        /// A keeper that owns the shard, with its first beat answered.
+        static func owner(away: ShardAway = .wait) -> Driver {
+            var driver = Driver(away: away)
+            _ = driver.pass(.timePassed)
+            _ = driver.connected()
+            _ = driver.answer(.taken(ShardKeeperTests.taken))
+            _ = driver.answer(.beat(ShardBeat()))
+            return driver
+        }
+    }
+
+    private static func commit(_ number: UInt64, late: [UInt64] = []) -> StoreCommit {
+        var commit = StoreCommit(epoch: 5, segment: StoredSegment(number: number, bytes: [1]))
+        commit.late = late
+        return commit
+    }
+
+    /// The numbers of the commits that the actions send.
+    private static func sent(_ actions: [ShardAction]) -> [UInt64] {
+        actions.compactMap { if case .send(.append(let commit, _), _) = $0 { commit.segment.number } else { nil } }
+    }
+
     @Test func `the owner has stopped before another process can begin`() {
         let rules = ShardRules.standard
         #expect(rules.right < rules.idle && rules.right < rules.grace)
         #expect(rules.beat < rules.right && rules.deadline <= rules.right)
+    }
+
+    @Test func `a take is asked for on a new session, and gives the right from its sending`() {
+        var driver = Driver()
+        #expect(driver.pass(.timePassed) == [.connect(ShardSession(number: 1))])
+        #expect(driver.connected() == [.send(.take(seen: Self.first), driver.session)])
+        let end = driver.now + .seconds(3)
+        driver.now = driver.now + .milliseconds(40)
+        let actions = driver.answer(.taken(Self.taken))
+        #expect(
+            actions == [.owns(Self.taken), .send(.beat(term: Self.mine), driver.session), .right(.until(end))]
+        )
+    }
+
+    @Test func `a shard that another has is left`() {
+        var driver = Driver()
+        _ = driver.pass(.timePassed)
+        _ = driver.connected()
+        #expect(driver.answer(.taken(nil)) == [.close(driver.session), .over(.notTaken)])
+        #expect(driver.keeper.deadline == nil)
+    }
+
+    @Test func `a beat is sent each half second, one at a time, and extends the right from its sending`() {
+        var driver = Driver.owner()
+        #expect(driver.wait(499) == [])
+        #expect(driver.wait(1) == [.send(.beat(term: Self.mine), driver.session)])
+        let end = driver.now + .seconds(3)
+        #expect(driver.wait(1000) == [])
+        let actions = driver.answer(.beat(ShardBeat()))
+        #expect(actions == [.send(.beat(term: Self.mine), driver.session), .right(.until(end))])
+    }
+
+    @Test func `sixteen commits are under way, and are answered in their order`() {
+        var driver = Driver.owner()
+        let sent = (1...20).flatMap { Self.sent(driver.pass(.commit(Self.commit($0)))) }
+        #expect(sent == Array(1...16))
+        let actions = driver.answer(.appended(isOwner: true))
+        #expect(actions.contains(.answer(1, .durable)))
+        #expect(Self.sent(actions) == [17])
+    }
+
+    @Test func `an owner whose session ended comes back with all its terms, and writes old commits before new ones`() {
+        var driver = Driver.owner()
+        for number in 1...3 as ClosedRange<UInt64> { _ = driver.pass(.commit(Self.commit(number))) }
+        _ = driver.answer(.appended(isOwner: true))
+        driver.now = driver.now + .seconds(1)
+        #expect(driver.pass(.ended(driver.session)) == [.connect(ShardSession(number: 2))])
+        #expect(driver.pass(.commit(Self.commit(4))) == [])
+        let retake = ShardStatement.retake(terms: [Self.first, Self.mine, Self.back], epoch: 5, fresh: Self.back)
+        #expect(driver.connected() == [.send(retake, driver.session)])
+        #expect(Self.sent(driver.answer(.retaken(.owner(Self.back)))) == [1, 2, 3, 4])
+
+        // The gateway has the answer to 1, and the right comes back with the last one.
+        #expect(driver.answer(.appended(isOwner: true)) == [])
+        #expect(driver.answer(.appended(isOwner: true)) == [.answer(2, .durable)])
+        #expect(driver.answer(.appended(isOwner: true)) == [.answer(3, .durable)])
+        let end = driver.now + .seconds(3)
+        #expect(driver.answer(.appended(isOwner: true)) == [.answer(4, .durable), .right(.until(end))])
+    }
+
+    @Test func `a silent session is given up after three seconds, and each try to come back as well`() {
+        var driver = Driver.owner()
+        let old = driver.session
+        _ = driver.wait(500)
+        #expect(driver.wait(2999) == [])
+        #expect(driver.wait(1) == [.close(old), .connect(ShardSession(number: 2))])
+        // The answer of the old session comes too late.
+        #expect(driver.pass(.answered(old, .beat(ShardBeat()))) == [])
+        #expect(driver.wait(3000) == [.close(ShardSession(number: 2)), .connect(ShardSession(number: 3))])
+        _ = driver.connected()
+        #expect(driver.wait(3000) == [.close(ShardSession(number: 3)), .connect(ShardSession(number: 4))])
+    }
+
+    @Test func `while a session works through slow commits, it is not given up`() {
+        var driver = Driver.owner()
+        for number in 1...16 as ClosedRange<UInt64> { _ = driver.pass(.commit(Self.commit(number))) }
+        for _ in 1...16 {
+            #expect(!driver.wait(2500).contains(.close(driver.session)))
+            _ = driver.answer(.appended(isOwner: true))
+        }
+    }
+
+    @Test func `a refused connection is tried again after 200 ms, and a held lock is asked for again`() {
+        var driver = Driver.owner()
+        driver.now = driver.now + .seconds(1)
+        _ = driver.pass(.ended(driver.session))
+        #expect(driver.pass(.ended(driver.session)) == [])
+        #expect(driver.wait(199) == [])
+        #expect(driver.wait(1) == [.connect(ShardSession(number: 3))])
+        _ = driver.connected()
+        #expect(driver.answer(.retaken(.busy)) == [])
+        #expect(driver.wait(199) == [])
+        #expect(driver.wait(1).count == 1)
+    }
+
+    @Test func `a fenced owner forwards nothing, and hands everything over on a session without the lock`() {
+        var driver = Driver.owner()
+        for number in 1...2 as ClosedRange<UInt64> { _ = driver.pass(.commit(Self.commit(number))) }
+        _ = driver.answer(.appended(isOwner: true))
+        driver.now = driver.now + .seconds(1)
+        _ = driver.pass(.ended(driver.session))
+        _ = driver.connected()
+        let actions = driver.answer(.retaken(.fenced))
+        #expect(actions == [.right(.none), .fenced, .close(ShardSession(number: 2))])
+        _ = driver.pass(.commit(Self.commit(3)))
+        #expect(driver.wait(200) == [.connect(ShardSession(number: 3))])
+        #expect(Self.sent(driver.connected()) == [1, 2, 3])
+        #expect(driver.answer(.appended(isOwner: false)) == [])
+        #expect(driver.answer(.appended(isOwner: false)) == [.answer(2, .fenced)])
+        #expect(driver.pass(.finish(isClean: false)) == [])
+        let end = driver.answer(.appended(isOwner: false))
+        #expect(end == [.answer(3, .fenced), .close(driver.session), .over(.handedOver)])
+    }
+
+    @Test func `late segments are told once`() {
+        let late = [StoredSegment(number: 90, bytes: [9])]
+        var driver = Driver.owner()
+        _ = driver.wait(500)
+        #expect(driver.answer(.beat(ShardBeat(late: late))).contains(.late(late)))
+        _ = driver.wait(500)
+        #expect(!driver.answer(.beat(ShardBeat(late: late))).contains(.late(late)))
+    }
+
+    @Test func `while old commits are written again, late segments that a lost commit took over are not told again`() {
+        let late = [StoredSegment(number: 90, bytes: [9])]
+        var driver = Driver.owner()
+        _ = driver.wait(500)
+        _ = driver.answer(.beat(ShardBeat(late: late)))
+        for number in 1...20 as ClosedRange<UInt64> {
+            _ = driver.pass(.commit(Self.commit(number, late: number == 20 ? [90] : [])))
+            _ = driver.answer(.appended(isOwner: true))
+        }
+        // A failover has lost all of them.
+        _ = driver.pass(.ended(driver.session))
+        _ = driver.connected()
+        _ = driver.answer(.retaken(.owner(Self.back)))
+        for _ in 1...16 { _ = driver.answer(.appended(isOwner: true)) }
+        #expect(driver.answer(.beat(ShardBeat(late: late))) == [])
+    }
+
+    @Test func `a node that is wanted by name is told once, and frees the shard when all is written`() {
+        var driver = Driver.owner()
+        _ = driver.wait(500)
+        #expect(driver.answer(.beat(ShardBeat(wanted: "gw2"))).contains(.wanted(by: "gw2")))
+        _ = driver.wait(500)
+        #expect(!driver.answer(.beat(ShardBeat(wanted: "gw2"))).contains(.wanted(by: "gw2")))
+        _ = driver.pass(.commit(Self.commit(1)))
+        #expect(driver.pass(.finish(isClean: true)) == [])
+        let actions = driver.answer(.appended(isOwner: true))
+        #expect(actions.contains(.send(.free(term: Self.mine), driver.session)))
+        #expect(
+            driver.answer(.freed) == [.close(driver.session), .right(.none), .over(.released(isFreed: true))]
+        )
+    }
+
+    @Test func `an owner with something unresolved in flight does not free the shard`() {
+        var driver = Driver.owner()
+        let actions = driver.pass(.finish(isClean: false))
+        #expect(actions == [.close(driver.session), .right(.none), .over(.released(isFreed: false))])
+    }
+
+    @Test func `a process that ends first answers what nobody has written`() {
+        var driver = Driver.owner()
+        _ = driver.pass(.commit(Self.commit(1)))
+        let numbers = driver.pass(.abandon).compactMap { if case .answer(let number, _) = $0 { number } else { nil } }
+        #expect(numbers == [1])
+        #expect(driver.keeper.deadline == nil)
+    }
+
+    @Test func `serve: without PostgreSQL the owner forwards from memory, but not while PostgreSQL answers`() {
+        var driver = Driver.owner(away: .serve)
+        driver.now = driver.now + .milliseconds(200)
+        _ = driver.pass(.ended(driver.session))
+        _ = driver.connected()
+        for _ in 1...19 {
+            #expect(!driver.answer(.retaken(.busy)).contains(.right(.fromMemory)))
+            #expect(!driver.wait(200).contains(.right(.fromMemory)))
+        }
+        #expect(!driver.pass(.ended(driver.session)).contains(.right(.fromMemory)))
+        #expect(driver.wait(1000).contains(.right(.fromMemory)))
+
+        var waiting = Driver.owner()
+        _ = waiting.pass(.ended(waiting.session))
+        #expect(!waiting.wait(60_000).contains(.right(.fromMemory)))
+    }
+
+    @Test func `a refused statement is told, and the owner comes back`() {
+        var driver = Driver.owner()
+        driver.now = driver.now + .milliseconds(300)
+        _ = driver.pass(.commit(Self.commit(1)))
+        let actions = driver.answer(.failed("The disk is full."))
+        #expect(
+            actions == [
+                .trouble("The disk is full."), .close(ShardSession(number: 1)), .connect(ShardSession(number: 2)),
+            ]
+        )
+    }
+
+    @Test func `the ring is bounded by time and by length`() {
+        var rules = ShardRules()
+        rules.ringLength = 10
+        var commits = ShardCommits(rules)
+        for number in 1...30 as ClosedRange<UInt64> {
+            commits.add(Self.commit(number))
+            _ = commits.next()
+            _ = commits.answered(keepFrom: Self.start)
+        }
+        #expect(commits.ringLength == 10)
+        commits.prune(now: Self.start + .seconds(10))
+        #expect(commits.ringLength == 0)
     }
 }

@@ -22,6 +22,8 @@ final class ModelPostgres {
         var segments: [UInt64: [UInt8]] = [:]
         var late: [UInt64: Late] = [:]
         var taken: [ShardTerm: UInt64] = [:]
+        /// The number of the take of the present owner.
+        var take = 0
         /// The names of the rejected pushes.
         var rejections: Set<Int> = []
     }
@@ -147,6 +149,7 @@ final class ModelPostgres {
         self.tables.wanted = nil
         self.tables.pid = backend.pid
         self.takes += 1
+        self.tables.take = self.takes
         backend.session.process.takes = self.takes
         self.world.note("\(self.tables.owner) takes the shard, epoch \(self.tables.epoch)")
         return ShardTaken(node: 1, epoch: self.tables.epoch, term: self.tables.term, before: before)

@@ -74,7 +74,7 @@ final class ShardAccount {
     }
 
     func sent(_ name: Int, by gateway: ModelGateway, checkedAt: NIODeadline, isFromMemory: Bool) {
-        let isLate = self.world.postgres.takes != gateway.take
+        let isLate = self.isLate(gateway)
         self.pushes[name]?.sends.append(Send(gateway: gateway, isFromMemory: isFromMemory, isLate: isLate))
         guard isLate, !isFromMemory else { return }
         if checkedAt + .milliseconds(1) < self.world.now || gateway.process.wasFrozen {
@@ -82,6 +82,14 @@ final class ShardAccount {
         } else {
             self.fail("\(gateway.process.name) sent \(name) although another process had taken the shard")
         }
+    }
+
+    /// Whether another process has taken the shard, or is back after a failover that lost the gateway's take.
+    private func isLate(_ gateway: ModelGateway) -> Bool {
+        let take = self.world.postgres.tables.take
+        if take == gateway.take { return false }
+        return take > gateway.take
+            || self.world.processes.contains { $0.gateway?.take == take && $0.hasRight && $0.gateway !== gateway }
     }
 
     // MARK: Losses
