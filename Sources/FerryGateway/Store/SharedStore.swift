@@ -13,9 +13,10 @@ package protocol SharedStore: GatewayStore {
     /// The right of this process to send. The store extends it with each sign that the process is still the owner.
     var right: ForwardingRight { get }
 
-    /// Sets the closure that is called once, on any thread, when another process has the store. The call comes before
-    /// the first answer ``StoreAnswer/fenced``. From then on the store hands each commit over, and repeats that until the
-    /// commit has its answer. While the database cannot be reached, commits have no answer.
+    /// Sets the closure that is called once, on any thread, when another process has the store; at once if that has
+    /// happened already. The right has ended before, for good. The call comes before the first answer
+    /// ``StoreAnswer/fenced``. From then on the store hands each commit over, and repeats that until the commit has its
+    /// answer. While the database cannot be reached, commits have no answer.
     func onFenced(_ body: @escaping @Sendable () -> Void)
 
     /// Sets the closure that gets the segments that a former owner handed over, in ascending order, on any thread. It
