@@ -1,3 +1,4 @@
+import Dispatch
 import Ferry
 import FerryCore
 import FerryForwarding
@@ -63,6 +64,32 @@ struct ShardProcessTests {
             }
         }
         #expect(first.recorder.requests.count == 60)
+    }
+
+    @Test func `A process that was stopped is fenced, hands over, and stands by`() async throws {
+        let database = try await ShardDatabase(shards: 1)
+        let first = try await TestProcess(database, "gw1")
+        try await first.run { process in
+            try await first.waitFor(shards: [0])
+            try await first.push(10, to: 0)
+            let second = try await TestProcess(database, "gw2", credentials: first.credentials)
+            try await second.run { _ in
+                let gateway = try #require(await process.gateways[0])
+                let pause = DispatchSemaphore(value: 0)
+                gateway.eventLoop.execute { pause.wait() }
+                // The server ends the silent session after 4 s, and the grace begins.
+                try await second.waitFor(shards: [0])
+                pause.signal()
+                try await first.waitFor(shards: [])
+                #expect(first.events.all.contains(.fenced(shard: 0)))
+                #expect(first.events.all.contains(.handedOver(shard: 0)))
+                try await second.push(10, to: 0)
+                let figures = await process.figures
+                #expect(figures.fenced == 1 && figures.sentWithoutRight == 0 && figures.owned.isEmpty)
+            }
+            #expect(second.recorder.requests.count == 10)
+        }
+        #expect(first.recorder.requests.count == 10)
     }
 
     @Test func `A shard with notifications of an unknown client is given up, with an alarm`() async throws {
