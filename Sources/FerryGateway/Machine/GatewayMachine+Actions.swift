@@ -11,7 +11,11 @@ extension GatewayMachine {
     }
 
     func surroundings(of key: ReplayScope, now: Moment) -> GatewayScope.Surroundings {
-        GatewayScope.Surroundings(now: now, spool: self.spool(for: key.identity, now: now), mayTell: self.mayTell)
+        GatewayScope.Surroundings(
+            now: now,
+            spool: self.spool(for: key.identity, now: now),
+            tellable: self.isSayingGoodbye ? .lastWords : self.mayTell ? .everything : .nothing
+        )
     }
 
     /// Calls `body` with a scope, and carries out the effects. `body` cannot use the other scopes.

@@ -13,16 +13,32 @@ extension GatewayMachine {
                 self.pass(first.settled, first.job, &scope, scope.standing(now: now), &effects, now: now)
             }
         }
+        self.openDurable(now: now)
+        while let first = self.unsent.first, first.segment <= durable {
+            self.unsent.removeFirst()
+            let isHeld = !self.dispatch.send(first.job, now: now)
+            self.releaseSpooled(first.job, isHeld: isHeld, now: now)
+        }
+    }
+
+    /// Opens the episodes that are durable now, whose last word may be written then.
+    func openDurable(now: Moment) {
+        guard let durable = self.journal?.durable else { return }
         while let first = self.unopened.first, first.segment <= durable {
             self.unopened.removeFirst()
             // The connection may have ended since.
             guard let place = self.places[first.episode.connection] else { continue }
             self.turn(of: place, now: now) { $0.durable(first.episode, $1, &$2) }
         }
+    }
+
+    /// Takes notifications that are handed over as accepted, so that a last word names the last of them. The new owner sends
+    /// them.
+    func releaseHandedOver(now: Moment) {
+        guard let durable = self.journal?.durable else { return }
         while let first = self.unsent.first, first.segment <= durable {
             self.unsent.removeFirst()
-            let isHeld = !self.dispatch.send(first.job, now: now)
-            self.releaseSpooled(first.job, isHeld: isHeld, now: now)
+            self.releaseSpooled(first.job, isHeld: true, now: now)
         }
     }
 

@@ -5,21 +5,24 @@ internal import NIOCore
 /// The handing over of a shared store to the process that has taken it.
 ///
 /// ```
-///   owner ──▶ commits go on, and are handed over ──▶ all have their answer ──▶ 1 s ──▶ connections are closed
+///   owner ──▶ handing over: commits go on ──▶ all are handed over ──▶ 1 s ──▶ saying goodbye ──▶ over
 /// ```
 ///
-/// The owner of the machine stops reading at once. Nothing is forwarded or told any more. The clients are closed last:
-/// programs that send again after a close do so when the new owner knows the first copies.
+/// Nothing is forwarded any more, and no rejection is told. Reading goes on: a client that wrote to a stopped process takes
+/// these bytes for sent, and many never notice that they were lost. The clients are closed last, with status 10 where that
+/// is safe. Programs that send again after a close then do so when the new owner knows the first copies.
 extension GatewayMachine {
     struct Handover {
-        /// The last segment with a notification that was read.
-        var segment: UInt64
-        /// When the connections are closed; nil until the segment is handed over.
-        var closesAt: NIODeadline?
-        /// Whether the connections were closed.
-        var isOver = false
+        enum Stage {
+            /// - Parameter segment: the last segment of the time before.
+            case handingOver(segment: UInt64)
+            case waiting(until: NIODeadline)
+            case sayingGoodbye
+        }
 
-        fileprivate(set) var nextDeadline: NIODeadline?
+        var stage: Stage
+
+        var nextDeadline: NIODeadline? { if case .waiting(let until) = self.stage { until } else { nil } }
     }
 
     /// Begins the handing over, if it has not begun.
@@ -29,26 +32,28 @@ extension GatewayMachine {
         self.lostBefore = self.lost
         self.dispatch.stop(isKept: true)
         self.sealJournal(now: now)
-        self.handover = Handover(segment: self.lastSegment ?? 0)
+        self.handover = Handover(stage: .handingOver(segment: self.lastSegment ?? 0))
         self.goOnHandingOver(now: now)
     }
 
+    /// Whether clients get their last word. A record of it goes to the new owner like every other.
+    var isSayingGoodbye: Bool { if case .sayingGoodbye = self.handover?.stage { true } else { false } }
+
     /// Whether everything is handed over, and no connection is left.
-    var isHandedOver: Bool { self.handover?.isOver ?? false && self.connectionCount == 0 }
+    var isHandedOver: Bool {
+        self.isSayingGoodbye && self.connectionCount == 0 && self.journal?.isIdle ?? true
+    }
 
     func goOnHandingOver(now: Moment) {
-        guard let handover = self.handover, !handover.isOver, self.isStored(through: handover.segment) else { return }
-        let closesAt = handover.closesAt ?? now.monotonic + GatewayBounds.Journal.handover
-        self.handover?.closesAt = closesAt
-        self.handover?.nextDeadline = closesAt
-        guard closesAt <= now.monotonic else { return }
-        self.handover?.nextDeadline = nil
-        // The last bytes of the clients, or answers of upstreams, may have come meanwhile.
-        self.sealJournal(now: now)
-        self.handover?.segment = self.lastSegment ?? 0
-        guard self.isStored(through: self.lastSegment ?? 0) else { return }
-        self.handover?.isOver = true
-        self.endsAt = now.monotonic
-        self.shutDown(now: now)
+        switch self.handover?.stage {
+        case .handingOver(let segment) where self.isStored(through: segment):
+            self.handover?.stage = .waiting(until: now.monotonic + GatewayBounds.Journal.handover)
+        case .waiting(let until) where until <= now.monotonic:
+            self.handover?.stage = .sayingGoodbye
+            self.shutDown(now: now)
+        case .sayingGoodbye where self.connectionCount == 0:
+            self.sealJournal(now: now)
+        case .handingOver, .waiting, .sayingGoodbye, nil: break
+        }
     }
 }

@@ -30,8 +30,13 @@ extension GatewayMachine {
             answer = .durable
         }
         if answer == .fenced { self.storeTaken(now: now) }
-        if self.journal?.answered(segment, answer, now: now.monotonic) ?? false, self.handover == nil {
-            self.goOn(now: now)
+        if self.journal?.answered(segment, answer, now: now.monotonic) ?? false {
+            if self.handover == nil {
+                self.goOn(now: now)
+            } else {
+                self.releaseHandedOver(now: now)
+                self.openDurable(now: now)
+            }
         }
         self.goOnHandingOver(now: now)
         self.wakeClients(since: before, now: now)

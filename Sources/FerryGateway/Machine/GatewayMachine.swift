@@ -260,6 +260,7 @@ final class GatewayMachine {
     func inputEnded(_ id: ConnectionID, now: Moment) {
         guard let place = self.places[id] else { return }
         self.turn(of: place, now: now) { $0.inputEnded(id, $1, &$2) }
+        self.goOnHandingOver(now: now)
     }
 
     /// Ends all connections, and those that open later, with status 10 where that is safe.

@@ -19,8 +19,7 @@ struct GatewayScope: ~Copyable {
         var now: Moment
         /// The room for unresolved notifications.
         var spool: GatewayConnection.Spool
-        /// Whether error responses may be written; see ``ForwardingRight``.
-        var mayTell = true
+        var tellable = Tellable.everything
     }
 
     /// The deadline of a connection. A timer that fires too early does no harm, so most inputs set no new one.
@@ -57,15 +56,26 @@ struct GatewayScope: ~Copyable {
 
     func standing(now: Moment) -> ReplayFilter.Standing { self.filter.standing(now: now.monotonic) }
 
-    /// Returns the standing for a connection. Without the right to tell, each client counts as one that hears nothing, so
-    /// that its rejections are deferred.
+    /// The error responses that may be written; see ``ForwardingRight``.
+    enum Tellable {
+        case everything
+        /// Status 10 alone. The new owner of the store tells the rejections.
+        case lastWords
+        case nothing
+    }
+
+    /// Returns the standing for a connection. A client that may not be told its rejections counts as one that sends too many
+    /// copies, or as one that hears nothing, so that its rejections are deferred.
     private static func standing(
         _ standing: ReplayFilter.Standing,
         _ around: Surroundings
     ) -> ReplayFilter.Standing {
-        guard !around.mayTell else { return standing }
         var standing = standing
-        standing.replayClass = .never
+        switch around.tellable {
+        case .everything: break
+        case .lastWords: standing.isAmplified = true
+        case .nothing: standing.replayClass = .never
+        }
         return standing
     }
 

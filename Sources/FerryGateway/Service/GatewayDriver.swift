@@ -1,3 +1,4 @@
+internal import FerryBinary
 internal import FerryCore
 internal import FerryMachine
 internal import FerryOpenSSL
@@ -306,9 +307,7 @@ final class GatewayDriver: @unchecked Sendable {
         let now = Moment.now
         defer { self.work.turns.add(nanoseconds: (NIODeadline.now() - now.monotonic).nanoseconds) }
         self.machine.mayTell = self.right.mayTell
-        let wasOwner = self.machine.handover == nil
         input(self.machine, now)
-        if wasOwner, self.machine.handover != nil { self.stopReading() }
         self.loop.run {
             self.carryOut()
             self.forward()
@@ -335,10 +334,12 @@ final class GatewayDriver: @unchecked Sendable {
     private func carryOut(_ action: GatewayMachine.Action) {
         guard let handler = self.handlers[action.connection] else { return }
         switch action.work {
-        case .tell(let response): if self.right.mayTell { handler.tell(response) } else { handler.closeOutput() }
+        case .tell(let response):
+            let isLastWord = response.status == .shutdown && self.machine.isSayingGoodbye
+            if self.right.mayTell || isLastWord { handler.tell(response) } else { handler.closeOutput() }
         case .closeOutput: handler.closeOutput()
         case .close: handler.close()
-        case .read(let isReading): handler.setReading(isReading && self.machine.handover == nil)
+        case .read(let isReading): handler.setReading(isReading)
         }
     }
 
@@ -432,9 +433,6 @@ final class GatewayDriver: @unchecked Sendable {
         if case .running = self.stage { self.stage = .ending }
         self.run { $0.shutDown(now: $1) }
     }
-
-    /// Stops reading from all clients, because another process has the store.
-    private func stopReading() { for handler in self.handlers.values { handler.setReading(false) } }
 
     private func checkHandedOver() {
         guard self.machine.isHandedOver else { return }
