@@ -282,7 +282,7 @@ let package = Package(
             name: "FerryBench",
             dependencies: [
                 "Ferry", "FerryBinary", "FerryCore", "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryMachine",
-                "FerryOpenSSL", "FerryPlatform", "FerryTerminal", "FerryTesting",
+                "FerryOpenSSL", "FerryPlatform", "FerryPostgres", "FerryTerminal", "FerryTesting", "FerryWorker",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -306,7 +306,7 @@ let package = Package(
                 "CFerryBuild", "Ferry", "FerryAdmin", "FerryAppStore", "FerryAppStoreTesting", "FerryBench",
                 "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor", "FerryForwarding", "FerryGateway",
                 "FerryHTTP1", "FerryHTTP2", "FerryOpenSSL", "FerryOptions", "FerryPlatform", "FerryPostgres",
-                "FerryProxy", "FerrySQLite", "FerryServer", "FerryShards", "FerryTerminal", "FerryTesting",
+                "FerryProxy", "FerrySQLite", "FerryServer", "FerryShards", "FerryTerminal", "FerryTesting", "FerryWorker",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),

@@ -3,7 +3,7 @@ internal import FerryTerminal
 /// The measurements of one call of `ferry bench`.
 package struct BenchPlan: Sendable {
     package enum Target: String, CaseIterable, Sendable {
-        case binary, http2, gateway
+        case binary, http2, gateway, worker
 
         /// The names of the runs, in the order in which they are made.
         package var runs: [String] {
@@ -11,6 +11,7 @@ package struct BenchPlan: Sendable {
             case .binary: BinaryBench.names
             case .http2: HTTP2Bench.names
             case .gateway: GatewayBench.names
+            case .worker: WorkerBench.names
             }
         }
 
@@ -23,6 +24,7 @@ package struct BenchPlan: Sendable {
             case .binary: 10_000_000
             case .http2: 2_000_000
             case .gateway: 1_000_000
+            case .worker: 300_000
             }
             #endif
         }
@@ -40,6 +42,8 @@ package struct BenchPlan: Sendable {
     package var upstreamDelay: Duration?
     /// The file of the gateway's store; nil: no store. Each run removes the file at its end.
     package var store: String?
+    /// The connection string of the worker's database.
+    package var postgres: String?
 
     package init(_ target: Target, count: Int? = nil) {
         self.target = target
@@ -77,6 +81,9 @@ package struct BenchPlan: Sendable {
             if let upstreamDelay { options.upstreamDelay = upstreamDelay }
             options.store = self.store
             return try GatewayBench(count: self.count, options)
+        case .worker:
+            guard let postgres else { throw CommandFailure.usage("--postgres is missing: name a database.") }
+            return try WorkerBench(count: self.count, postgres: postgres)
         }
     }
 }

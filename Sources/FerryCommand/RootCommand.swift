@@ -33,7 +33,8 @@ package struct RootCommand: AsyncParsableCommand {
         subcommands: [
             PushCommand.self, ChannelsCommand.self, FeedbackCommand.self, TokenCommand.self, DoctorCommand.self,
             SimulateCommand.self,
-            GatewayCommand.self, StoreCommand.self, AppStoreCommand.self, IdentityCommand.self, RecordCommand.self, ReplayCommand.self,
+            GatewayCommand.self, StoreCommand.self, WorkerCommand.self, AppStoreCommand.self, IdentityCommand.self,
+            RecordCommand.self, ReplayCommand.self,
             DemoCommand.self, BenchCommand.self,
         ]
     )

@@ -74,7 +74,9 @@ struct BatchMachineTests {
         #expect(self.step() == .write(write, endsBatch: true))
     }
 
-    @Test mutating func `A row without an answer after 2 s is hidden for a minute, and its answer is written when it comes`() {
+    @Test
+    mutating func `A row without an answer after 2 s is hidden for a minute, and its answer is written when it comes`()
+    {
         self.take(1, 2)
         _ = self.machine.answered(0, .accepted(.confirmed))
         self.pass(BatchMachine.writeLimit)
@@ -186,7 +188,8 @@ struct BatchMachineTests {
         )
     }
 
-    @Test mutating func `After the end of a session the answers to what was sent are written before new rows are taken`() {
+    @Test
+    mutating func `After the end of a session the answers to what was sent are written before new rows are taken`() {
         self.take(1, 2)
         _ = self.machine.answered(0, .accepted(.confirmed))
         self.machine.ended(now: self.now)

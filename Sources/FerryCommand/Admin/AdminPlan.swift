@@ -114,12 +114,14 @@ struct AdminPlan {
 /// The servers that have an admin service.
 enum AdministeredServer: String {
     case gateway
+    case worker
     case appstore
 
     /// The word in sentences.
     var word: String {
         switch self {
         case .gateway: "gateway"
+        case .worker: "worker"
         case .appstore: "receiver"
         }
     }
@@ -130,7 +132,7 @@ enum AdministeredServer: String {
     /// The option that leads to the socket, in examples.
     var place: String {
         switch self {
-        case .gateway: "--config gateway.json"
+        case .gateway, .worker: "--config gateway.json"
         case .appstore: "--store notifications.db"
         }
     }

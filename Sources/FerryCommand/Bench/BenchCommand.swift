@@ -19,6 +19,7 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
               ferry bench http2 --bare
               ferry bench http2 --connections 4 --loops 4
               ferry bench gateway --store bench.db
+              ferry bench worker --postgres "host=/run/postgresql dbname=bench" --json
             """
     )
 
@@ -33,7 +34,8 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         help: ArgumentHelp(
             """
             How many notifications the longest run sends; others send a fixed share of it. (default: for binary \
-            \(BenchPlan.Target.binary.count), for http2 \(BenchPlan.Target.http2.count), for gateway \(BenchPlan.Target.gateway.count))
+            \(BenchPlan.Target.binary.count), for http2 \(BenchPlan.Target.http2.count), for gateway \(BenchPlan.Target.gateway.count), \
+            for worker \(BenchPlan.Target.worker.count))
             """
         )
     )
@@ -84,15 +86,26 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
     @Option(help: ArgumentHelp("Of the gateway: keep a store in this new file, which is removed.", valueName: "file"))
     var store: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Of the worker: a connection string of a database, in which each run makes and removes Ferry's tables.",
+            valueName: "connection"
+        )
+    )
+    var postgres: String?
+
     func validate() throws {
+        guard (self.target == .worker) == (self.postgres != nil) else {
+            throw ValidationError("--postgres belongs to worker, which needs it.")
+        }
         if let count, !(1000...1_000_000_000 ~= count) { throw ValidationError("--count takes 1000 to 1000000000.") }
         if self.bare, self.target != .http2 || !self.only.isEmpty {
             throw ValidationError("--bare is a run of http2 alone.")
         }
-        if self.metrics, self.target == .gateway || self.bare {
+        if self.metrics, !self.hasClient || self.bare {
             throw ValidationError("--metrics is an option of binary and http2, and not of --bare.")
         }
-        if self.migrate, self.target == .gateway || self.bare {
+        if self.migrate, !self.hasClient || self.bare {
             throw ValidationError("--migrate is an option of binary and http2, and not of --bare.")
         }
         try self.validateSize()
@@ -108,8 +121,11 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         }
     }
 
+    /// Whether the target measures a provider alone.
+    private var hasClient: Bool { self.target == .binary || self.target == .http2 }
+
     private func validateSize() throws {
-        if self.target == .gateway || self.bare, self.connections != nil || self.loops != nil {
+        if !self.hasClient || self.bare, self.connections != nil || self.loops != nil {
             throw ValidationError("--connections and --loops are options of binary and http2, and not of --bare.")
         }
         for (name, count) in [("--connections", self.connections), ("--loops", self.loops)] {
@@ -131,13 +147,14 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
     }
 
     // Both ends of each connection are in this process, and each end has its own threads.
-    var socketCount: Int { 24 + 2 * self.provider.connections }
+    var socketCount: Int { 64 + 2 * self.provider.connections }
 
     private var plan: BenchPlan {
         var plan = BenchPlan(self.target, count: self.count)
         plan.provider = self.provider
         plan.upstreamDelay = self.upstreamDelay.map { .milliseconds($0) }
         plan.store = self.store
+        plan.postgres = self.postgres
         return plan
     }
 

@@ -145,7 +145,7 @@ struct GatewayFile {
     static let archiveCure =
         "convert it with 'openssl pkcs12 -in ARCHIVE -nodes -out both.pem' (an old one with -legacy), and name both.pem"
 
-    private static let levels: OptionKind = .choice(LogMessage.Level.allCases.map(\.rawValue))
+    static let levels: OptionKind = .choice(LogMessage.Level.allCases.map(\.rawValue))
 
     /// The place of a member of an entry of 'listen', for messages.
     func listenMember(_ entry: Int, _ name: String) -> String {
@@ -170,6 +170,8 @@ struct GatewayFile {
         let store = try object.object("store")
         let admin = try object.object("admin")
         self.repeatsUnknown = try object.take("repeatsUnknown", .flag)?.isOn
+        // Of `ferry worker`.
+        object.leave("worker")
         self.logLevel = try object.take("logLevel", Self.levels).flatMap { .init(rawValue: $0.text) }
         try object.end()
         self.listen = []
@@ -186,7 +188,7 @@ struct GatewayFile {
 }
 
 extension AdminSettings {
-    fileprivate init(_ object: OptionObject) throws(OptionFault) {
+    init(_ object: OptionObject) throws(OptionFault) {
         var object = object
         self.socket = try object.take("socket", .file)?.text
         self.host = try object.take("host", .text)?.text

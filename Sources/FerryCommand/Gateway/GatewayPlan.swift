@@ -202,7 +202,7 @@ struct GatewayPlan {
         if !self.keys.contains(where: { $0.path == file.path }) { self.keys.append(file) }
     }
 
-    private static func upstream(of client: GatewayFile.Client, _ names: [String]) throws -> Int {
+    static func upstream(of client: GatewayFile.Client, _ names: [String]) throws -> Int {
         guard let name = client.upstream else {
             guard names.count == 1 else {
                 throw self.fault("'upstream' is missing: name one of \(names.joined(separator: ", "))")
@@ -252,7 +252,7 @@ struct GatewayPlan {
         return .fingerprints(fingerprints)
     }
 
-    private static func configuration(
+    static func configuration(
         _ upstream: GatewayFile.Upstream,
         _ name: String,
         _ tokens: TokenSources,
@@ -293,7 +293,7 @@ struct GatewayPlan {
     static func fault(_ message: String) -> CommandFailure { .usage(message) }
 
     /// Names the member of the configuration in an error of `body`.
-    private static func named<Result>(_ member: String, _ body: () throws -> Result) throws -> Result {
+    static func named<Result>(_ member: String, _ body: () throws -> Result) throws -> Result {
         do {
             return try body()
         } catch let failure as CommandFailure {

@@ -70,6 +70,12 @@ package struct OptionObject: Sendable {
         throw self.fault(.wrong(place, wanted.wanted(in: self.language)), of: name)
     }
 
+    /// Leaves a member to another program that reads the same text.
+    package mutating func leave(_ name: String) {
+        self.known.insert(name)
+        self.members.removeValue(forKey: name)
+    }
+
     /// Takes an option of the table; nil if it is missing, or does not exist in this language.
     package mutating func take(_ option: ProviderOption) throws(OptionFault) -> OptionValue? {
         guard let name = option.name(in: self.language) else { return nil }

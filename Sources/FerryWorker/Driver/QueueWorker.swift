@@ -36,25 +36,30 @@ package final class QueueWorker: @unchecked Sendable {
         upstreams: [WorkerUpstream],
         on eventLoop: any EventLoop
     ) async throws(PostgresError) -> QueueWorker {
-        let setup = PostgresSetup(configuration.postgres)
-        defer { setup.close() }
-        if let fault = try await setup.condition().fault { throw PostgresError(.unusable, fault) }
+        try await self.check(configuration)
         let worker = QueueWorker(configuration, upstreams, eventLoop)
-        // A pooler shows itself by the settings of a session.
-        let session = PostgresSession(worker.settings)
-        defer { session.close() }
-        _ = try await session.send(PostgresStatement("select 1"), within: .seconds(10))
         eventLoop.execute { worker.begin() }
         return worker
     }
 
+    /// Checks that a worker could use the database.
+    package static func check(_ configuration: Configuration) async throws(PostgresError) {
+        let setup = PostgresSetup(configuration.postgres)
+        defer { setup.close() }
+        if let fault = try await setup.condition().fault { throw PostgresError(.unusable, fault) }
+        // A pooler shows itself by the settings of a session.
+        let session = PostgresSession(Self.settings(configuration))
+        defer { session.close() }
+        _ = try await session.send(PostgresStatement("select 1"), within: .seconds(10))
+    }
+
+    private static func settings(_ configuration: Configuration) -> PostgresSettings {
+        PostgresSettings(configuration.postgres, name: "ferry worker", parameters: WorkerSQL.parameters)
+    }
+
     private init(_ configuration: Configuration, _ upstreams: [WorkerUpstream], _ eventLoop: any EventLoop) {
         self.configuration = configuration
-        self.settings = PostgresSettings(
-            configuration.postgres,
-            name: "ferry worker",
-            parameters: WorkerSQL.parameters
-        )
+        self.settings = Self.settings(configuration)
         self.upstreams = upstreams
         self.eventLoop = eventLoop
         self.batches = upstreams.map { _ in UpstreamBatch() }
