@@ -25,13 +25,14 @@ enum WorkerSQL {
         with o as (
           select * from unnest($1::bigint[], $2::text[], $3::smallint[], $4::text[]) o(id, word, status, reason)
         ), l as materialized (
-          select p.id from o join ferry.push p using (id) for update of p skip locked
+          select o.* from o join ferry.push p using (id) for update of p skip locked
         ), d as (
-          delete from ferry.push p using l where p.id = l.id returning p.id, p.client, p.key, p.apns_id
+          delete from ferry.push p using l where p.id = l.id
+            returning p.id, p.client, p.key, p.apns_id, l.word, l.status, l.reason
         )
         insert into ferry.outcome (id, client, key, word, status, reason, apns_id)
-          select d.id, d.client, case when o.word <> 'duplicate' then d.key end, o.word, o.status, o.reason, d.apns_id
-            from o join d using (id) where $5 <> 0 or o.word <> 'accepted'
+          select id, client, case when word <> 'duplicate' then key end, word, status, reason, apns_id
+            from d where $5 <> 0 or word <> 'accepted'
         """
     /// Sets when rows are due: `$2` milliseconds from now, `$3` more attempts.
     static let delay: StaticString = """
