@@ -208,6 +208,27 @@ struct BatchMachineTests {
         #expect(self.step() == .take)
     }
 
+    @Test mutating func `Answers that are known go before new rows however long PostgreSQL was away`() {
+        self.take(1)
+        self.machine.ended(now: self.now)
+        _ = self.machine.answered(0, .accepted(.confirmed))
+        self.pass(.minutes(1))
+        #expect(self.machine.isSettling(now: self.now))
+        #expect(self.step() == .connect)
+        #expect(self.step() == .write(self.accepted(1), endsBatch: false))
+        #expect(self.machine.isSettling(now: self.now))
+        self.machine.committed(now: self.now)
+        #expect(!self.machine.isSettling(now: self.now))
+    }
+
+    @Test mutating func `Rows that come after a stop are not sent`() {
+        #expect(self.step() == .connect)
+        #expect(self.step() == .take)
+        self.machine.stop(within: .seconds(5), now: self.now)
+        self.machine.taken([Row(id: 1, client: 0)], isTrial: false, now: self.now)
+        #expect(self.step() == .rollBack)
+    }
+
     @Test mutating func `Changes whose commit was not answered are made again`() {
         self.take(1, 2)
         _ = self.machine.answered(0, .accepted(.confirmed))

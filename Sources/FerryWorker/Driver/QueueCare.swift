@@ -6,7 +6,7 @@ internal import NIOCore
 ///
 /// `@unchecked Sendable`: everything is used on the worker's event loop only.
 final class QueueCare: @unchecked Sendable {
-    private static let interval: TimeAmount = .seconds(5)
+    private static let interval: TimeAmount = .seconds(10)
     /// The pause between two steps while old outcomes are left.
     private static let stepPause: TimeAmount = .milliseconds(100)
     private static let limit: Duration = .seconds(60)

@@ -151,7 +151,7 @@ package struct BatchMachine {
     private var late: [UInt64: Row] = [:]
     /// The changes for rows that are in no open batch.
     private var changes = Write()
-    /// After the end of a session: until when the answers to what was sent go before new rows.
+    /// After the end of a session: until when the answers to what was sent are awaited before new rows are taken.
     private var settles: NIODeadline?
     private var pause = Self.pauses.first
     private var connectWait = Self.connectWaits.first
@@ -167,9 +167,13 @@ package struct BatchMachine {
         if case .sending(let batch, _) = self.state { batch.unanswered + self.late.count } else { self.late.count }
     }
 
-    /// Whether rows that were sent on a lost session wait to be answered and written. Another connection of the process that
-    /// took them would send them twice.
-    package func isSettling(now: NIODeadline) -> Bool { self.settles.map { now < $0 } ?? false }
+    /// Whether rows that were sent on a lost session wait to be answered, for 2 s at most, or to be written. Another
+    /// connection of the process that took them would send them twice.
+    package func isSettling(now: NIODeadline) -> Bool {
+        guard let settles else { return false }
+        if case .writing = self.state { return true }
+        return now < settles || !self.changes.isEmpty
+    }
 
     /// Whether the rows of the last select will be sent. If not, the transaction is rolled back.
     package var sends: Bool { if case .taken(let batch, _) = self.state { batch.unanswered > 0 } else { false } }
@@ -196,7 +200,7 @@ package struct BatchMachine {
         guard case .taking(let since) = self.state else { return }
         self.connectWait = Self.connectWaits.first
         let unanswered = rows.count { $0.fate == nil }
-        guard !rows.isEmpty, now - since <= Self.takeLimit else {
+        guard !rows.isEmpty, self.stops == nil, now - since <= Self.takeLimit else {
             self.state = .taken(Batch(firstTag: 0, rows: [], unanswered: 0, isTrial: isTrial), now: now)
             return
         }

@@ -1,0 +1,17 @@
+-- For the operator, once: a role for the application, which may add rows and read outcomes, and nothing else.
+create role shop login;
+grant usage on schema ferry to shop;
+grant insert on ferry.push to shop;
+grant select on ferry.outcome to shop;
+
+-- For the application: the push is part of its own transaction, and goes only if that commits.
+begin;
+-- insert into orders …
+insert into ferry.push (client, key, token, payload, headers, expires) values (
+  'shop', 'order 4711 shipped', '00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0',
+  '{"aps": {"alert": "Your order is on its way."}}', '{"pushType": "alert", "priority": 10}', now() + interval '1 day');
+commit;
+
+-- Devices that no longer have the app: stop using these tokens. Keep the last time that you have read in a table of yours.
+select key, word, status, reason, at from ferry.outcome
+  where at > now() - interval '1 hour' and client = 'shop' and word <> 'accepted' order by at;
