@@ -146,6 +146,17 @@ struct BatchMachineTests {
         #expect(self.step() == .take)
     }
 
+    @Test mutating func `A trial without an answer is written after 200 ms`() {
+        #expect(self.step() == .connect)
+        #expect(self.step() == .take)
+        self.machine.taken([Row(id: 1, client: 0)], isTrial: true, now: self.now)
+        #expect(self.step() == .send)
+        self.pass(BatchMachine.trialLimit)
+        var write = Write()
+        write.delays = [self.delayed(1, .seconds(60), attempts: 0)]
+        #expect(self.step() == .write(write, endsBatch: true))
+    }
+
     @Test mutating func `A busy APNs, a failed one and no connection delay a row`() {
         self.take(1, 2, attempts: 1)
         _ = self.machine.answered(0, self.rejected(503, .serviceUnavailable))
@@ -332,6 +343,18 @@ struct HeldClientsTests {
         #expect(held.note(.silent, of: 3, now: self.start) == nil)
         #expect(held.note(.works, of: 3, now: self.start) == .released)
         #expect(held.clients.isEmpty)
+    }
+
+    @Test func `Many held clients are tried in turn, and leave the connections to others`() {
+        var held = HeldClients()
+        for client in 0..<10 { _ = held.note(.unreachable, of: client, now: self.start) }
+        var (tried, now) = ([Int](), self.start)
+        for _ in 0..<4000 {
+            if let client = held.trial(now: now) { tried.append(client) }
+            now = now + .milliseconds(1)
+        }
+        #expect(tried.count <= 16)
+        #expect(Set(tried).count == 10)
     }
 
     @Test func `A client that is held and released all the time is reported once a minute`() {

@@ -114,6 +114,8 @@ package struct BatchMachine {
     package static let sendLimit: Duration = .seconds(4)
     /// When a batch is written at the latest.
     package static let writeLimit: TimeAmount = .seconds(2)
+    /// When a row of a held client is written at the latest. It may not answer, and must not keep a connection from others.
+    package static let trialLimit: TimeAmount = .milliseconds(200)
     /// How long a row without an answer is hidden.
     package static let hiding: TimeAmount = .seconds(60)
     /// The first and the longest pause of a connection that finds no rows.
@@ -319,7 +321,7 @@ package struct BatchMachine {
             return .rollBack
         }
         self.pause = Self.pauses.first
-        self.state = .sending(batch, until: now + Self.writeLimit)
+        self.state = .sending(batch, until: now + (batch.isTrial ? Self.trialLimit : Self.writeLimit))
         return batch.unanswered > 0 ? .send : self.end(batch)
     }
 

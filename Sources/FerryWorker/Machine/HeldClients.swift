@@ -15,17 +15,17 @@ package struct HeldClients {
         case released
     }
 
-    private struct Held {
-        var nextTrial: NIODeadline
-    }
-
-    /// The time between two trials.
+    /// The time between two trials of a client.
     package static let trialInterval: TimeAmount = .seconds(1)
+    /// The time between two trials of any clients. A trial occupies a connection for as long.
+    package static let trialPause = BatchMachine.trialLimit
     /// The shortest time between two reports about one client. A client with a good and a bad topic is held and released
     /// all the time.
     package static let reportInterval: TimeAmount = .minutes(1)
 
-    private var held: [Int: Held] = [:]
+    /// The next trial of each held client.
+    private var held: [Int: NIODeadline] = [:]
+    private var nextTrial: NIODeadline = .distantPast
     private var reported: [Int: NIODeadline] = [:]
 
     package init() {}
@@ -47,16 +47,19 @@ package struct HeldClients {
 
     private mutating func hold(_ client: Int, _ cause: Cause, now: NIODeadline) -> Change? {
         guard self.held[client] == nil else { return nil }
-        self.held[client] = Held(nextTrial: now + Self.trialInterval)
+        self.held[client] = now + Self.trialInterval
         if let last = self.reported[client], now - last < Self.reportInterval { return nil }
         self.reported[client] = now
         return .held(cause)
     }
 
-    /// Returns a client whose turn it is to be tried, and sets its next turn.
+    /// Returns the client whose turn it is to be tried, and sets its next turn.
     package mutating func trial(now: NIODeadline) -> Int? {
-        guard let client = self.held.first(where: { $0.value.nextTrial <= now })?.key else { return nil }
-        self.held[client]?.nextTrial = now + Self.trialInterval
+        guard self.nextTrial <= now, let (client, due) = self.held.min(by: { $0.value < $1.value }), due <= now else {
+            return nil
+        }
+        self.held[client] = now + Self.trialInterval
+        self.nextTrial = now + Self.trialPause
         return client
     }
 }
