@@ -157,6 +157,21 @@ struct BatchMachineTests {
         #expect(self.step() == .write(write, endsBatch: true))
     }
 
+    @Test mutating func `A late row that is refused with its client is hidden no longer`() {
+        self.take(1)
+        self.pass(BatchMachine.writeLimit)
+        guard case .write = self.step() else {
+            Issue.record("The batch is not written.")
+            return
+        }
+        self.machine.committed(now: self.now)
+        _ = self.machine.answered(0, .undelivered(.credentials))
+        self.pass(.seconds(1))
+        var write = Write()
+        write.delays = [self.delayed(1, .zero, attempts: 0)]
+        #expect(self.step() == .write(write, endsBatch: false))
+    }
+
     @Test mutating func `A busy APNs, a failed one and no connection delay a row`() {
         self.take(1, 2, attempts: 1)
         _ = self.machine.answered(0, self.rejected(503, .serviceUnavailable))

@@ -232,6 +232,8 @@ package struct BatchMachine {
         guard let row = self.late.removeValue(forKey: tag) else { return nil }
         let fate = RowFate(outcome, attempts: row.attempts, repeatsUnknown: row.repeatsUnknown)
         self.changes.add(row.id, fate)
+        // It is hidden, and nobody has it.
+        if fate == .left { self.changes.delays.append(.init(id: row.id, by: .zero, attempts: 0)) }
         return row
     }
 
