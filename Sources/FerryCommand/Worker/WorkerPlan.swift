@@ -11,11 +11,11 @@ internal import FerryWorker
 /// alone.
 struct WorkerPlan {
     var worker: QueueWorker.Configuration
-    var upstreams: [(name: String, configuration: HTTP2Configuration)] = []
+    var upstreams: [(name: String, configuration: HTTP2Configuration)]
     var admin: AdminPlan
     var logLevel: LogMessage.Level?
     /// The files with private keys and passwords.
-    var secrets: [(file: OptionFile, holds: String)] = []
+    var secrets: [(file: OptionFile, holds: String)]
 
     /// - Throws: ``CommandFailure`` that names the member at fault.
     init(_ bytes: [UInt8], directory: URL, environment: ProxyEnvironment = ProxyEnvironment()) throws {
@@ -30,12 +30,14 @@ struct WorkerPlan {
             return path
         }
         let tokens = TokenSources()
+        var upstreams: [(name: String, configuration: HTTP2Configuration)] = []
+        var secrets: [(file: OptionFile, holds: String)] = []
         for (name, upstream) in file.upstreams.sorted(by: { $0.key < $1.key }) {
             try GatewayPlan.named("upstreams.\(name)") {
                 var configuration = try GatewayPlan.configuration(upstream, name, tokens, path)
                 let password = try upstream.text("proxyPasswordFile").map {
                     let file = OptionFile("'upstreams.\(name).proxyPasswordFile'", try path($0, "proxyPasswordFile"))
-                    self.secrets.append((file, "a password"))
+                    secrets.append((file, "a password"))
                     return try file.firstLine()
                 }
                 do throws(ProxyAddressFault) {
@@ -55,12 +57,12 @@ struct WorkerPlan {
                 for member in ["p8", "key"] {
                     guard let key = upstream.text(member) else { continue }
                     let file = OptionFile("'upstreams.\(name).\(member)'", try path(key, member))
-                    self.secrets.append((file, "a private key"))
+                    secrets.append((file, "a private key"))
                 }
-                self.upstreams.append((name, configuration))
+                upstreams.append((name, configuration))
             }
         }
-        let names = self.upstreams.map(\.name)
+        let names = upstreams.map(\.name)
         guard !names.isEmpty else { throw GatewayPlan.fault("'upstreams' is empty: nothing could be delivered") }
         var clients: [WorkerClient] = []
         for (index, client) in file.clients.enumerated() {
@@ -85,6 +87,8 @@ struct WorkerPlan {
             }
         }
         guard !clients.isEmpty else { throw GatewayPlan.fault("'clients' is empty: every row would be refused") }
+        self.upstreams = upstreams
+        self.secrets = secrets
         self.worker = QueueWorker.Configuration(postgres: file.postgres, clients: clients)
         if let connections = file.connections { self.worker.connections = connections }
         if let batch = file.batch { self.worker.batch = batch }
