@@ -81,6 +81,12 @@ struct ShardAdmin {
         )
         text.add(
             .gauge,
+            name("ownerless_shards"),
+            "Shards that no process has owned for ten seconds.",
+            figures.ownerless
+        )
+        text.add(
+            .gauge,
             name("postgres_up"),
             "Whether the last look at the shards was answered.",
             figures.isPostgresUp ? 1 : 0

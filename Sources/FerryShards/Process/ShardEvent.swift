@@ -39,6 +39,8 @@ package struct ShardFigures: Hashable, Sendable {
     package var fenced = 0
     /// The notifications that were written without the right, of all shards that this process has owned.
     package var sentWithoutRight = 0
+    /// The number of shards that no process has owned for some seconds.
+    package var ownerless = 0
     /// Whether the last look at the shards was answered.
     package var isPostgresUp = false
 }

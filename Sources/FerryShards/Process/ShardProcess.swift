@@ -191,6 +191,7 @@ package actor ShardProcess {
                 self.setup.onEvent(.ownerless(shard: shard))
             }
         }
+        self.past.ownerless = self.ownerless.count
     }
 
     private func own(_ free: FreeShard) {

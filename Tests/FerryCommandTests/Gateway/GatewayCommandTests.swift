@@ -25,7 +25,10 @@ import Testing
                 "'store.node' has to have 1 to 40 bytes, without spaces"
             ),
             ("store", #"{"path": "a", "node": "gw1"}"#, "'store.node' needs 'store.postgres'"),
-            ("store", #"{"postgres": "host=a", "away": "b"}"#, #"The option 'store.away' takes one of "wait", "serve"."#),
+            (
+                "store", #"{"postgres": "host=a", "away": "b"}"#,
+                #"The option 'store.away' takes one of "wait", "serve"."#
+            ),
             ("rejections", "{}", "The option 'rejections' takes a string."),
             ("repeatsUnknown", "1", "The option 'repeatsUnknown' takes true or false."),
             ("listen", "2195", "The option 'listen' takes an object."),
