@@ -195,7 +195,9 @@ struct PostgresConnection: ~Copyable {
     private func lost() -> PostgresError {
         if let error = self.notice.error, error.kind == .ended { return error }
         let message = PQerrorMessage(self.handle).map { String(cString: $0) } ?? ""
-        let line = message.split(whereSeparator: \.isNewline).joined(separator: " ")
+        // libpq breaks lines, and indents them with tabs.
+        var line = message.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        if line.hasSuffix(".") { line.removeLast() }
         if line.contains("unsupported startup parameter") { return .pooled("it refuses the settings of a session") }
         return PostgresError(.ended, line.isEmpty ? "The connection to PostgreSQL is lost." : "PostgreSQL: \(line).")
     }
