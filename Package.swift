@@ -625,7 +625,7 @@ let package = Package(
                 "FerryBench", "FerryServer",
                 "FerryBinary", "FerryCore", "FerryDemo", "FerryDoctor", "FerryGateway", "FerryHTTP2", "FerryOpenSSL",
                 "FerryPostgres", "FerryPostgresTestSupport", "FerryServiceWorld", "FerryOptions",
-                "FerryProxyTestSupport", "FerryTerminal", "FerryTesting", "FerryWorker",
+                "FerryProxyTestSupport", "FerryShards", "FerryTerminal", "FerryTesting", "FerryWorker",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -54,7 +54,7 @@ import Testing
         ],
         "FerryBench": [
             "Ferry", "FerryBinary", "FerryCore", "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryMachine",
-            "FerryOpenSSL", "FerryTerminal", "FerryTesting",
+            "FerryOpenSSL", "FerryPostgres", "FerryTerminal", "FerryTesting", "FerryWorker",
         ],
         "FerryDemo": [
             "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryCore", "FerryForwarding", "FerryGateway",

@@ -48,15 +48,15 @@ struct ShardAdmin {
     /// - Parameter counts: the counts of each shard's gateway.
     static func metrics(_ figures: ShardFigures, _ counts: [Int: FateCounts], _ ferry: String) -> MetricsText {
         var text = MetricsText(ferry: ferry)
-        func name(_ name: String) -> String { "ferry_gateway_\(name)" }
+        func name(_ name: String) -> String { "ferry_shard_\(name)" }
         func series(_ value: (ShardFigures.Owned) -> Double) -> [MetricsText.Series] {
             figures.owned.sorted { $0.shard < $1.shard }.map { .init(value($0), [("shard", "\($0.shard)")]) }
         }
-        text.add(.gauge, name("shard_owned"), "1 for each shard that this process owns.", series { _ in 1 })
-        text.add(.counter, name("shard_takes_total"), "Shards that this process took.", figures.takes)
+        text.add(.gauge, name("owned"), "1 for each shard that this process owns.", series { _ in 1 })
+        text.add(.counter, name("takes_total"), "Shards that this process took.", figures.takes)
         text.add(
             .counter,
-            name("shard_returns_total"),
+            name("returns_total"),
             "Sessions that ended, and whose owner came back.",
             figures.returns
         )
@@ -81,7 +81,7 @@ struct ShardAdmin {
         )
         text.add(
             .gauge,
-            name("ownerless_shards"),
+            name("ownerless"),
             "Shards that no process has owned for ten seconds.",
             figures.ownerless
         )
@@ -92,10 +92,10 @@ struct ShardAdmin {
             figures.isPostgresUp ? 1 : 0
         )
         let fates: [(String, MetricsText.Kind, String, KeyPath<FateCounts, Int>)] = [
-            ("shard_read_total", .counter, "Notifications that were read from old clients.", \.read),
-            ("shard_recovered_total", .counter, "Notifications of an earlier owner without an answer.", \.recovered),
-            ("shard_accepted_total", .counter, "Notifications that APNs accepted.", \.accepted),
-            ("shard_waiting", .gauge, "Notifications without a final answer.", \.unanswered),
+            ("read_total", .counter, "Notifications that were read from old clients.", \.read),
+            ("recovered_total", .counter, "Notifications of an earlier owner without an answer.", \.recovered),
+            ("accepted_total", .counter, "Notifications that APNs accepted.", \.accepted),
+            ("waiting", .gauge, "Notifications without a final answer.", \.unanswered),
         ]
         for (metric, kind, help, path) in fates {
             let series = counts.sorted { $0.key < $1.key }.map { shard, counts in

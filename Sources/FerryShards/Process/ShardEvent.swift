@@ -43,4 +43,6 @@ package struct ShardFigures: Hashable, Sendable {
     package var ownerless = 0
     /// Whether the last look at the shards was answered.
     package var isPostgresUp = false
+
+    package init() {}
 }

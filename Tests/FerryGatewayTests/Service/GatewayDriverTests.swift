@@ -77,9 +77,16 @@ import Testing
         store.fence()
         eventLoop.run()
         #expect(!driver.isOpen(for: "192.0.2.1") && !isHandedOver)
-        driver.run { machine, now in
-            machine.goOnHandingOver(now: Moment(monotonic: now.monotonic + .seconds(1), epochSeconds: now.epochSeconds))
+        func pass(_ time: TimeAmount) {
+            driver.run { machine, now in
+                machine.timePassed(now: Moment(monotonic: now.monotonic + time, epochSeconds: now.epochSeconds))
+            }
+            eventLoop.run()
         }
+        pass(.seconds(1))
+        #expect(!isHandedOver)
+        pass(.seconds(10))
+        pass(.seconds(10))
         #expect(isHandedOver && machine.connectionCount == 0)
         driver.finish()
     }
