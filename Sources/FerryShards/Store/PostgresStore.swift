@@ -497,6 +497,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         let isHeld = isOpen && self.right.isHeld
         guard isHeld != self.isHeld else { return }
         self.isHeld = isHeld
+        // A shard that is given up has no right, and that is no news.
+        if case .over = self.stage { return }
         self.onNews(.right(isHeld: isHeld))
     }
 

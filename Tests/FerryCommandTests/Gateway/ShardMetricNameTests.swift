@@ -1,10 +1,10 @@
 import FerryAdmin
-import FerryGateway
 import FerryShards
 import Foundation
 import Testing
 
 @testable import FerryCommand
+@testable import FerryGateway
 
 /// Checks that the page and the alerts name the metrics of shards that exist.
 @Suite struct ShardMetricNameTests {
