@@ -83,7 +83,7 @@ struct ShardProcessTests {
                 try await first.waitFor(shards: [])
                 #expect(first.events.all.contains(.fenced(shard: 0)))
                 #expect(first.events.all.contains(.handedOver(shard: 0)))
-                try await second.push(10, to: 0)
+                try await second.push(10, to: 0, from: 100)
                 let figures = await process.figures
                 #expect(figures.fenced == 1 && figures.sentWithoutRight == 0 && figures.owned.isEmpty)
             }

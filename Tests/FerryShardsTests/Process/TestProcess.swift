@@ -78,13 +78,15 @@ struct TestProcess {
     }
 
     /// Sends notifications to a shard, and waits until its gateway has their answers.
-    func push(_ count: Int, to shard: Int) async throws {
+    ///
+    /// - Parameter first: the number of the first one. After a crash, a gateway takes equal notifications for copies.
+    func push(_ count: Int, to shard: Int, from first: Int = 0) async throws {
         let gateway = try #require(await self.process.gateways[shard])
         let client = self.credentials.binary(host: gateway.host, port: gateway.port, outcomes: .discard)
         let notification = try PushNotification(Payload(alert: "Hello"))
         let before = try await gateway.counts.accepted
         let provider = try BinaryProvider(client)
-        for number in 0..<count {
+        for number in first..<(first + count) {
             var batch = PushBatch()
             try batch.append(notification, to: DeviceToken([1, 2, UInt8(shard), UInt8(number)]), tag: 0)
             try await provider.submit(&batch)
