@@ -14,7 +14,7 @@ extension GatewayMachine {
         GatewayScope.Surroundings(
             now: now,
             spool: self.spool(for: key.identity, now: now),
-            tellable: self.isSayingGoodbye ? .lastWords : self.mayTell ? .everything : .nothing
+            tellable: self.tellable
         )
     }
 

@@ -36,6 +36,15 @@ extension GatewayMachine {
         self.goOnHandingOver(now: now)
     }
 
+    /// The error responses that may be written now.
+    var tellable: GatewayScope.Tellable {
+        switch self.handover?.stage {
+        case .handingOver, .waiting: .nothing
+        case .sayingGoodbye: .lastWords
+        case nil: self.mayTell ? .everything : .nothing
+        }
+    }
+
     /// Whether clients get their last word. A record of it goes to the new owner like every other.
     var isSayingGoodbye: Bool { if case .sayingGoodbye = self.handover?.stage { true } else { false } }
 
