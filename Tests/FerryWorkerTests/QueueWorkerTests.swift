@@ -222,7 +222,7 @@ struct QueueWorkerTests {
         let world = try await QueueWorld {
             // On a cold connection, the others would wait for the first.
             $0.coldStart = false
-            $0.rules = [HTTP2Rule(prefix: [0xdd], status: 200, delay: .seconds(3))]
+            $0.rules = [HTTP2Rule(prefix: [0xdd], status: 200, delay: .seconds(8))]
         }
         try world.insert(1, prefix: "dd")
         try world.insert(50)
