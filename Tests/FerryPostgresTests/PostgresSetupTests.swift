@@ -95,7 +95,7 @@ struct PostgresSetupTests {
         _ = try await self.setup.make(shards: 1)
         let error = await #expect(throws: PostgresError.self) { try await self.setup.move(0, to: "gw2") }
         #expect(error?.description.contains("No gateway with the name gw2") == true)
-        let other = PostgresSession(PostgresSettings(self.server.connection(to: self.database), name: "ferry gw2 look"))
+        let other = PostgresSession(PostgresSettings(self.server.connection(to: self.database), name: "ferry gw2"))
         _ = try await other.send(PostgresStatement("select 1"), within: .seconds(10))
         try await self.setup.move(0, to: "gw2")
         #expect(try await self.setup.shards().map(\.wanted) == ["gw2"])

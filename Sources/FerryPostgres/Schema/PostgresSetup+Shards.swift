@@ -68,7 +68,10 @@ extension PostgresSetup {
     /// - Throws: ``PostgresError`` with a sentence if there is no such shard, or if no gateway of that name is connected.
     package func move(_ shard: Int, to node: String) async throws(PostgresError) {
         let known = try await self.run(
-            "select exists (select from pg_stat_activity where starts_with(application_name, 'ferry ' || $1 || ' '))",
+            """
+            select exists (select from pg_stat_activity
+              where application_name = 'ferry ' || $1 or starts_with(application_name, 'ferry ' || $1 || ' '))
+            """,
             [.text(node)]
         )
         guard known.boolean(0, 0) == true else {
