@@ -1,7 +1,7 @@
 -- For the operator, once: a role for the application, which may add rows and read outcomes, and nothing else.
 create role shop login;
 grant usage on schema ferry to shop;
-grant insert on ferry.push to shop;
+grant insert (client, key, token, payload, headers, due, expires) on ferry.push to shop;
 grant select on ferry.outcome to shop;
 
 -- For the application: the push is part of its own transaction, and goes only if that commits.

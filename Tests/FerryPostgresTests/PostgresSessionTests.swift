@@ -133,6 +133,48 @@ struct PostgresSessionTests {
         #expect(error?.description.contains("secret") == false)
     }
 
+    @Test(arguments: [
+        "postgresql://ferry:hunter2@secret@127.0.0.1/ferry", "postgresql://ferry:hunter2/secret@db/ferry",
+    ])
+    func `A password that is not encoded is not shown`(connection: String) async throws {
+        let session = PostgresSession(PostgresSettings(connection, name: "test"))
+        let error = await #expect(throws: PostgresError.self) {
+            _ = try await session.send(PostgresStatement("select 1"), within: .seconds(10))
+        }
+        #expect(error?.kind == .unusable)
+        #expect(error?.description.contains("secret") == false && error?.description.contains("hunter2") == false)
+    }
+
+    @Test func `Of several hosts, one that hangs does not hide the others for long`() async throws {
+        // A socket that listens, and whose server never answers.
+        let hanging = socket(AF_UNIX, SystemCalls.streamSocket, 0)
+        defer { close(hanging) }
+        let directory = "/tmp/ferry-hanging-\(getpid())"
+        mkdir(directory, 0o700)
+        defer {
+            unlink("\(directory)/.s.PGSQL.5432")
+            rmdir(directory)
+        }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: "\(directory)/.s.PGSQL.5432".utf8) }
+        let code = withUnsafePointer(to: &address) { address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(hanging, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(code == 0 && listen(hanging, 16) == 0)
+        let own = self.server.connection(to: self.database)
+        let good = try #require(own.split(separator: " ").first { $0.hasPrefix("host=") }?.dropFirst(5))
+        let both = "host=\(directory),\(good)\(own.dropFirst("host=".count + good.count))"
+        // Each try begins with any of the two.
+        for _ in 0..<40 {
+            let session = PostgresSession(PostgresSettings(both, name: "test", connectLimit: .milliseconds(200)))
+            if (try? await session.send(PostgresStatement("select 1"), within: .seconds(10))) != nil { return }
+        }
+        Issue.record("The second host was never reached.")
+    }
+
     @Test func `A session that is closed refuses statements`() async throws {
         let session = self.session()
         _ = try await session.send(PostgresStatement("select 1"), within: .seconds(10))
@@ -145,11 +187,11 @@ struct PostgresSessionTests {
 
     @Test func `A text that is prepared after a failed one takes no other's place`() async throws {
         let session = self.session()
-        _ = try? await session.send(PostgresStatement("select * from missing"), within: .seconds(10))
+        _ = try? await session.send(PostgresStatement("select * from public.missing"), within: .seconds(10))
         for _ in 0..<2 {
             let one = try await session.send(PostgresStatement("select 1::bigint"), within: .seconds(10))
             #expect(one.integer(0, 0) == 1)
-            _ = try? await session.send(PostgresStatement("select * from missing"), within: .seconds(10))
+            _ = try? await session.send(PostgresStatement("select * from public.missing"), within: .seconds(10))
             let two = try await session.send(PostgresStatement("select 2::bigint"), within: .seconds(10))
             #expect(two.integer(0, 0) == 2)
         }
@@ -159,14 +201,14 @@ struct PostgresSessionTests {
         let session = self.session()
         for _ in 0..<2 {
             let error = await #expect(throws: PostgresError.self) {
-                _ = try await session.send(PostgresStatement("select * from later"), within: .seconds(10))
+                _ = try await session.send(PostgresStatement("select * from public.later"), within: .seconds(10))
             }
             // undefined_table
             #expect(error?.state == "42P01")
             #expect(error?.kind == .refused)
         }
-        try self.server.query("create table later (number int)", in: self.database)
-        let rows = try await session.send(PostgresStatement("select * from later"), within: .seconds(10))
+        try self.server.query("create table public.later (number int)", in: self.database)
+        let rows = try await session.send(PostgresStatement("select * from public.later"), within: .seconds(10))
         #expect(rows.count == 0)
     }
 }

@@ -77,6 +77,8 @@ extension GatewayMachine {
         let segments = self.journal?.timePassed(now: now.monotonic) ?? []
         // At the shutdown, no job may depend on a segment that is still to be written.
         guard self.endsAt == nil, self.handover == nil else { return }
+        // An owner that is cut off may have been replaced. A rewritten job would look new to a later owner.
+        guard !self.isShared || self.journal?.spool(now: now.monotonic) == .open else { return }
         for segment in segments {
             let read = segment.jobs.map { $0.map { JobID(rawValue: $0) } } ?? []
             for id in read + segment.carried {

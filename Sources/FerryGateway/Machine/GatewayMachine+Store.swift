@@ -119,7 +119,8 @@ extension GatewayMachine {
         // The oldest habit comes first, so that the scopes forget it first.
         for (index, (row, habit)) in habits.enumerated().reversed() {
             guard let habit, index < GatewayBounds.scopes else {
-                self.journal?.forget(row, in: .habits, now: now)
+                // In a shared store, it may be a habit of another shard's client.
+                if !self.isShared { self.journal?.forget(row, in: .habits, now: now) }
                 continue
             }
             self.restore(habit, now: now)

@@ -4,6 +4,10 @@
 package enum PostgresSchema {
     /// The version that this build reads and writes.
     package static let version = 1
+
+    /// Whether this build can use a version. Gateways go on while the tables are brought to the next one.
+    package static func accepts(_ found: Int) -> Bool { (Self.version...Self.version + 1).contains(found) }
+
     /// The first number of the advisory locks of shards. The second one is the shard.
     package static let lockClass = 1_179_800_153
     /// The largest number of shards.
@@ -138,7 +142,7 @@ package enum PostgresSchema {
           insert into ferry.taken (shard, term, last)
             select _shard, old.term, coalesce(max(number), 0) from ferry.segment where shard = _shard
             on conflict (shard, term) do update set last = excluded.last, at = now();
-          delete from ferry.taken where shard = _shard and at < now() - interval '1 day';
+          delete from ferry.taken where shard = _shard and at < now() - interval '60 days';
           delete from ferry.late where shard = _shard and done and at < now() - interval '1 day';
           return query update ferry.shard set epoch = old.epoch + 1 + floor(random() * 256)::int, term = gen_random_uuid(),
               owner = _owner, freed = false, wanted = null, pid = pg_backend_pid(),
@@ -174,7 +178,9 @@ package enum PostgresSchema {
         create function ferry.append(_shard int, _terms uuid[], _number bigint, _bytes bytea, _drops bigint[], _late bigint[],
           _kinds smallint[], _keys bytea[], _values bytea[]) returns boolean
         language plpgsql as $$
-        declare ours boolean;
+        declare
+          ours boolean;
+          written bigint := 0;
         begin
           ours := exists (select from ferry.shard where id = _shard and term = any(_terms) and pid = pg_backend_pid());
           if ours then
@@ -185,14 +191,15 @@ package enum PostgresSchema {
           elsif _number > coalesce((select max(last) from ferry.taken where shard = _shard and term = any(_terms)), 0)
             and not exists (select from ferry.segment where shard = _shard and number = _number) then
             insert into ferry.late (shard, number, bytes) values (_shard, _number, _bytes) on conflict do nothing;
+            get diagnostics written = row_count;
           end if;
-          if _kinds <> '{}' then perform ferry.change(_shard, _kinds, _keys, _values); end if;
+          if _kinds <> '{}' and (ours or written > 0) then perform ferry.change(_shard, _kinds, _keys, _values); end if;
           return ours;
         end $$
         """,
         // Changes rows. Kinds: 1 feedback (key: length of the client's name, name, token; value: time), 2 habit, 3 rejection (key:
         // job; value: line), others `ferry.row`. `append` never waits for a reader of the feedback list: it only adds rows, and
-        // passes over locked ones. Habits are changed in the order of their keys, so that two shards cannot wait for each other.
+        // passes over locked ones. Habits are added in the order of their keys, so that two shards do not wait for each other.
         """
         create function ferry.change(_shard int, _kinds smallint[], _keys bytea[], _values bytea[]) returns void
         language plpgsql as $$

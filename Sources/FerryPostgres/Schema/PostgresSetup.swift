@@ -44,7 +44,7 @@ package struct PostgresSetup: Sendable {
         guard found.boolean(0, 0) == true else { return .empty }
         let version = try await self.run("select max(version), (select count(*) from ferry.shard) from ferry.meta")
         guard let number = version.integer(0, 0) else { return .empty }
-        guard number == PostgresSchema.version else { return .version(Int(number)) }
+        guard PostgresSchema.accepts(Int(number)) else { return .version(Int(number)) }
         return .good(shards: Int(version.integer(0, 1) ?? 0))
     }
 
@@ -108,7 +108,9 @@ package struct PostgresSetup: Sendable {
 
     /// Checks the server itself.
     private func checkServer() async throws(PostgresError) {
-        let rows = try await self.run("select current_setting('server_version_num')::int, pg_is_in_recovery()")
+        let rows = try await self.run(
+            "select current_setting('server_version_num')::int, pg_is_in_recovery(), current_setting('server_encoding')"
+        )
         guard let version = rows.integer(0, 0), version >= 140_000 else {
             throw PostgresError(
                 .unusable,
@@ -119,6 +121,13 @@ package struct PostgresSetup: Sendable {
             throw PostgresError(
                 .unusable,
                 "PostgreSQL is read-only, because it is a standby: connect to the primary server."
+            )
+        }
+        let encoding = rows.text(0, 2) ?? ""
+        guard encoding == "UTF8" else {
+            throw PostgresError(
+                .unusable,
+                "The database has the encoding \(encoding): make another one with the encoding UTF8."
             )
         }
     }

@@ -68,10 +68,7 @@ struct PostgresConnection: ~Copyable {
         guard let parsed = PQconninfoParse(settings.connection, &message) else {
             // libpq's message quotes parts of the string, which may be a password.
             PQfreemem(message)
-            throw PostgresError(
-                .unusable,
-                "PostgreSQL's connection string cannot be read: write postgresql://USER@HOST/DATABASE?sslrootcert=FILE."
-            )
+            throw Self.unreadable
         }
         defer { PQconninfoFree(parsed) }
         var options: [String: String] = [:]
@@ -81,13 +78,47 @@ struct PostgresConnection: ~Copyable {
             next += 1
         }
         if options["sslmode"] == nil, getenv("PGSSLMODE") == nil { options["sslmode"] = "verify-full" }
+        try Self.check(options)
+        Self.rotate(&options)
         options["application_name"] = settings.name
         options["client_encoding"] = "UTF8"
         options["target_session_attrs"] = options["target_session_attrs"] ?? "read-write"
-        let parameters = settings.parameters.sorted { $0.key < $1.key }.map { "-c \($0.key)=\($0.value)" }
+        // A function of the same name in another schema must not run as this user.
+        let parameters = settings.parameters.merging(["search_path": "pg_catalog"]) { $1 }.sorted { $0.key < $1.key }
+            .map { "-c \($0.key)=\($0.value)" }
         options["options"] = ([options["options"]].compactMap { $0 } + parameters).joined(separator: " ")
         return options.map { (keyword: $0.key, value: $0.value) }
     }
+
+    private static let unreadable = PostgresError(
+        .unusable,
+        "PostgreSQL's connection string cannot be read: write postgresql://USER@HOST/DATABASE?sslrootcert=FILE, and @, : and "
+            + "/ of a password as %40, %3A and %2F."
+    )
+
+    /// Refuses parts of a password that stand in the wrong place. libpq would quote them.
+    private static func check(_ options: [String: String]) throws(PostgresError) {
+        let hosts = (options["host"] ?? "").split(separator: ",")
+        let ports = (options["port"] ?? "").split(separator: ",")
+        guard hosts.allSatisfy({ $0.hasPrefix("/") || !$0.contains { "@/".contains($0) } }),
+            ports.allSatisfy({ UInt16($0) != nil })
+        else { throw Self.unreadable }
+    }
+
+    /// Begins with any one of several hosts. libpq waits for the first without a limit, so one that hangs would hide the others.
+    private static func rotate(_ options: inout [String: String]) {
+        let lists = ["host", "hostaddr", "port"].compactMap { name in
+            options[name].map { (name: name, entries: $0.split(separator: ",", omittingEmptySubsequences: false)) }
+        }
+        guard let count = lists.map(\.entries.count).max(), count > 1 else { return }
+        let first = Int.random(in: 0..<count)
+        // A list with one entry, such as one port, is for all hosts.
+        for list in lists where list.entries.count == count {
+            options[list.name] = (list.entries[first...] + list.entries[..<first]).joined(separator: ",")
+        }
+    }
+
+    var isEncrypted: Bool { PQsslInUse(self.handle) == 1 }
 
     var descriptor: Int32 { PQsocket(self.handle) }
 

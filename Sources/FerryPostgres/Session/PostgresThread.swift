@@ -12,7 +12,7 @@ final class PostgresThread {
         var answer: PostgresSession.Answer?
     }
 
-    /// How long a thread without a pipe waits before it looks for statements.
+    /// How long a thread waits at most before it looks again, if it has no pipe, or for the rest of an encrypted answer.
     private static let look: TimeAmount = .milliseconds(50)
 
     private let inbox: PostgresInbox
@@ -55,10 +55,12 @@ final class PostgresThread {
             let writes = try connection.flush()
             try connection.read()
             try self.takeAnswers(connection)
-            let deadline = self.unanswered.lazy.map(\.request.deadline).min()
+            var deadline = self.unanswered.lazy.map(\.request.deadline).min()
             if let deadline, deadline <= .sinceBoot {
                 throw PostgresError(.ended, "PostgreSQL did not answer a statement in time.")
             }
+            // OpenSSL may hold bytes of an answer for which the socket does not become readable.
+            if let end = deadline, connection.isEncrypted { deadline = min(end, .sinceBoot + Self.look) }
             self.wait(connection.descriptor, writes: writes, until: deadline)
         }
     }

@@ -269,7 +269,7 @@ package struct ShardKeeper: Sendable {
             self.sendCommits(now: now)
             if let beatAt = owner.beatAt, beatAt <= now {
                 owner.beatAt = nil
-                self.send(.beat(term: term), .beat, now: now)
+                self.send(.beat(term: term, known: self.offered), .beat, now: now)
             }
             if let finish, self.commits.isWritten, !owner.isFreeing {
                 guard finish else { return self.end(.released(isFreed: false)) }
@@ -312,6 +312,9 @@ package struct ShardKeeper: Sendable {
         if self.terms.count > Self.termLimit { self.terms.removeFirst() }
     }
 
+    /// Forgets the term of a try that PostgreSQL did not carry out. Each try has one, and they would push out the owner's own.
+    private mutating func forgetFreshTerm() { self.terms.removeLast() }
+
     // MARK: Answers
 
     private mutating func answered(_ sent: Sent, _ answer: ShardAnswer, now: NIODeadline) {
@@ -334,6 +337,7 @@ package struct ShardKeeper: Sendable {
             if absence >= self.rules.grace, self.rules.restsAfterAbsence { owner.restUntil = now + self.rules.right }
             self.state = .owning(owner)
         case (.comingBack, .retake, .retaken(.busy)):
+            self.forgetFreshTerm()
             self.state = .comingBack(Absence(heardAt: now, askAt: now + self.rules.retry))
         case (.comingBack, .retake, .retaken(.fenced)):
             self.becomeFenced(now: now)
@@ -361,6 +365,7 @@ package struct ShardKeeper: Sendable {
             if isNew { self.actions.append(.answer(commit.segment.number, .fenced)) }
 
         case (_, _, .failed(let reason)):
+            if sent.kind == .retake { self.forgetFreshTerm() }
             self.actions.append(.trouble(reason))
             self.giveUp(now: now)
         default:

@@ -80,8 +80,10 @@ package struct ShardLook: Sendable {
         let grace = row.isFreed ? .zero : self.rules.grace
         switch row.wanted {
         case self.node: return grace
-        case nil: return grace + self.rules.spread * owned
-        default: return max(grace, self.rules.rest) + self.rules.spread * owned
+        case nil: return grace + self.spread(owned)
+        default: return max(grace, self.rules.rest) + self.spread(owned)
         }
     }
+
+    private func spread(_ owned: Int) -> TimeAmount { min(self.rules.spread * owned, self.rules.widestSpread) }
 }

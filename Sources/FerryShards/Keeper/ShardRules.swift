@@ -19,6 +19,8 @@ package struct ShardRules: Sendable {
     package internal(set) var look = TimeAmount.milliseconds(500)
     /// A process waits so much longer for each shard that it owns.
     package internal(set) var spread = TimeAmount.milliseconds(500)
+    /// A process waits no longer for its own shards than this. The last machine takes all shards in a few seconds.
+    package internal(set) var widestSpread = TimeAmount.seconds(2)
     /// The time between two tries to connect, or to take a shard back.
     package internal(set) var retry = TimeAmount.milliseconds(200)
     /// PostgreSQL counts as away after so long without a word from it, if the right has ended, too. A process that was

@@ -28,7 +28,9 @@ package enum ShardStatement: Hashable, Sendable {
     case append(StoreCommit, terms: [ShardTerm])
     /// The statement that asks for late segments and for the node that wants the shard. The answer is
     /// ``ShardAnswer/beat(_:)``.
-    case beat(term: ShardTerm)
+    ///
+    /// - Parameter known: the late segments that the gateway has. Those that it cannot take over would hide the others.
+    case beat(term: ShardTerm, known: Set<UInt64> = [])
     /// The statement that sets `freed`. The answer is ``ShardAnswer/freed``.
     case free(term: ShardTerm)
 }

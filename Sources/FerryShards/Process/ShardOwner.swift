@@ -96,7 +96,8 @@ final class ShardOwner: Sendable {
             return .refused(Self.sentence(error))
         }
         self.running.withLock { $0 = gateway }
-        self.store.isSettled { (try? await gateway.figures.gateway.underWay) == 0 }
+        // The gateway holds the store.
+        self.store.isSettled { [weak gateway] in (try? await gateway?.figures.gateway.underWay) ?? 0 == 0 }
         var isTold = false
         for await signal in self.signals {
             switch signal {
@@ -123,7 +124,7 @@ final class ShardOwner: Sendable {
         self.running.withLock { $0 = nil }
         self.signal.finish()
         await self.tellRest()
-        return .ended(isKept: isKept)
+        return .ended(isKept: isKept && !self.store.hasLost)
     }
 
     private func tellRest() async {

@@ -12,14 +12,24 @@ struct PostgresFeedback: Sendable {
         ["idle_in_transaction_session_timeout": "70s"]
     ) { $1 }
 
+    /// The largest number of readers at a time in this process. Each has a session.
+    private static let readers = 8
+    private static let reading = Locked(0)
+
     let connection: String
     let node: String
 
     /// Takes the rows of a client that no other reader has.
     func take(_ client: String) async throws(StoreError) -> any FeedbackClaim {
+        let isBusy = Self.reading.withLock { count -> Bool in
+            guard count < Self.readers else { return true }
+            count += 1
+            return false
+        }
+        guard !isBusy else { throw StoreError("\(Self.readers) readers have a session with PostgreSQL: read later.") }
         let session = PostgresSession(
             PostgresSettings(self.connection, name: "ferry \(self.node) feedback", parameters: Self.parameters)
-        )
+        ) { _ in Self.reading.withLock { $0 -= 1 } }
         do throws(PostgresError) {
             _ = try await session.send(PostgresStatement(ShardSQL.begin), within: Self.limit)
             let rows = try await session.send(
@@ -54,6 +64,7 @@ struct PostgresFeedback: Sendable {
             self.rows = rows
             self.ids = ids
             self.session = Locked(session)
+            if rows.isEmpty { self.giveBack() }
         }
 
         deinit { self.giveBack() }

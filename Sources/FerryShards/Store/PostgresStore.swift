@@ -78,6 +78,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     private let onNews: @Sendable (News) -> Void
     private let feedbackRows: PostgresFeedback
     private let ring = Locked(0)
+    private let lost = Locked(false)
     private let settled = Locked<@Sendable () async -> Bool>({ true })
 
     private var stage = Stage.new
@@ -150,6 +151,9 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
 
     /// The number of bytes of acknowledged commits that are kept, to write them again.
     package var ringLength: Int { self.ring.withLock { $0 } }
+
+    /// Whether the store has ended before PostgreSQL had what was forwarded from memory.
+    package var hasLost: Bool { self.lost.withLock { $0 } }
 
     /// Sets a closure that says whether each notification that went to APNs has its answer. ``close()`` calls it.
     package func isSettled(_ body: @escaping @Sendable () async -> Bool) { self.settled.withLock { $0 = body } }
@@ -385,6 +389,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         }
         self.stage = .over
         if !self.served.isEmpty {
+            self.lost.withLock { $0 = true }
             self.trouble(
                 "Notifications that were forwarded from memory are not in PostgreSQL: the process ends before."
             )
@@ -445,7 +450,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     private func connected(_ id: ShardSession, _ answer: PostgresSession.Answer) {
         guard let line, line.id == id else { return }
         switch answer {
-        case .success(let rows) where rows.integer(0, 0) == Int64(PostgresSchema.version):
+        case .success(let rows) where rows.integer(0, 0).map { PostgresSchema.accepts(Int($0)) } ?? false:
             self.hashKey = rows.bytes(0, 1) ?? []
             return self.take(.connected(id))
         case .success(let rows):

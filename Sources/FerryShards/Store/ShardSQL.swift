@@ -35,6 +35,7 @@ enum ShardSQL {
     static let append: StaticString = "select ferry.append($1::int, $2::uuid[], $3, $4, $5, $6, $7, $8, $9)"
     static let beat: StaticString = """
         select s.wanted, l.number, l.bytes from ferry.shard s left join ferry.late l on l.shard = s.id and not l.done
+           and l.number <> all($3::bigint[])
          where s.id = $1::int and s.term = $2::uuid and s.pid = pg_backend_pid() order by l.number limit 16
         """
     static let free: StaticString = "update ferry.shard set freed = true where id = $1::int and term = $2::uuid"

@@ -27,8 +27,11 @@ extension ShardStatement {
                     .byteStrings(changes.map(\.value)),
                 ]
             )
-        case .beat(let term):
-            return PostgresStatement(ShardSQL.beat, [id, .text(term.text)])
+        case .beat(let term, let known):
+            return PostgresStatement(
+                ShardSQL.beat,
+                [id, .text(term.text), .integers(known.map { Int64(bitPattern: $0) })]
+            )
         case .free(let term):
             guard let unused else { return PostgresStatement(ShardSQL.free, [id, .text(term.text)]) }
             return PostgresStatement(ShardSQL.freeUnused, [id, .text(term.text), .integer(unused)])

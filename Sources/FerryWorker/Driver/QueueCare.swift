@@ -7,6 +7,8 @@ internal import NIOCore
 /// `@unchecked Sendable`: everything is used on the worker's event loop only.
 final class QueueCare: @unchecked Sendable {
     private static let interval: TimeAmount = .seconds(10)
+    /// The number of outcomes that ``WorkerSQL/forget`` removes at most.
+    private static let step = 5000
     /// The pause between two steps while old outcomes are left.
     private static let stepPause: TimeAmount = .milliseconds(100)
     private static let limit: Duration = .seconds(60)
@@ -61,7 +63,8 @@ final class QueueCare: @unchecked Sendable {
         let seconds = self.worker.configuration.keep.components.seconds
         self.send(PostgresStatement(WorkerSQL.forget, [.integer(seconds)])) { rows in
             if rows.changed > 0 {
-                self.wait(Self.stepPause) { self.forget() }
+                // A worker may write more outcomes in a second than some steps with pauses remove.
+                self.wait(rows.changed < Self.step ? Self.stepPause : .zero) { self.forget() }
             } else {
                 self.wait(Self.interval) { self.look() }
             }

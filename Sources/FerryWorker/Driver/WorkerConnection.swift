@@ -43,11 +43,11 @@ final class WorkerConnection: @unchecked Sendable {
 
     /// Takes an outcome. Call ``run()`` after the last.
     func answered(_ record: OutcomeRecord) {
-        self.answered(record.tag.rawValue & (1 << Self.tagBits - 1), record.outcome)
+        self.answered(record.tag.rawValue, record.outcome)
     }
 
     private func answered(_ tag: UInt64, _ outcome: Outcome) {
-        guard let row = self.machine.answered(tag, outcome) else { return }
+        guard let row = self.machine.answered(tag & (1 << Self.tagBits - 1), outcome) else { return }
         if let client = row.client { self.worker.note(ClientSign(outcome), of: client) }
     }
 

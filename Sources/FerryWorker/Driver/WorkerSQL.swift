@@ -4,17 +4,25 @@ internal import NIOCore
 /// The statements of a worker.
 enum WorkerSQL {
     /// Takes rows: `$1` the clients that are left alone, `$2` the number. ``RowReader`` has the columns.
+    ///
+    /// A value that no push can have is not read: some of 100 MB would take longer than a batch may.
     static let take: StaticString = """
-        select p.id, p.client, p.token, p.payload, p.headers, p.attempts, p.apns_id, p.expires, o.id is not null,
-            coalesce(p.expires <= now(), false)
+        select p.id, case when pg_column_size(p.client) <= 1024 then p.client end,
+            case when pg_column_size(p.token) <= 1024 then p.token end,
+            case when pg_column_size(p.payload) <= 16384 then p.payload end,
+            case when pg_column_size(p.headers) > 4096 then '0'::json else p.headers end,
+            p.attempts, p.apns_id, p.expires, o.id is not null, coalesce(p.expires <= now(), false)
           from ferry.push p left join ferry.outcome o on o.client = p.client and o.key = p.key
           where p.due <= now() and p.client <> all($1::text[])
           order by p.due, p.id limit $2 for update of p skip locked
         """
     /// Takes one row of a client, `$1`.
     static let takeOne: StaticString = """
-        select p.id, p.client, p.token, p.payload, p.headers, p.attempts, p.apns_id, p.expires, o.id is not null,
-            coalesce(p.expires <= now(), false)
+        select p.id, case when pg_column_size(p.client) <= 1024 then p.client end,
+            case when pg_column_size(p.token) <= 1024 then p.token end,
+            case when pg_column_size(p.payload) <= 16384 then p.payload end,
+            case when pg_column_size(p.headers) > 4096 then '0'::json else p.headers end,
+            p.attempts, p.apns_id, p.expires, o.id is not null, coalesce(p.expires <= now(), false)
           from ferry.push p left join ferry.outcome o on o.client = p.client and o.key = p.key
           where p.due <= now() and p.client = $1
           order by p.due, p.id limit 1 for update of p skip locked
@@ -33,6 +41,7 @@ enum WorkerSQL {
         insert into ferry.outcome (id, client, key, word, status, reason, apns_id)
           select id, client, case when word <> 'duplicate' then key end, word, status, reason, apns_id
             from d where $5 <> 0 or word <> 'accepted'
+          on conflict do nothing
         """
     /// Sets when rows are due: `$2` milliseconds from now, `$3` more attempts.
     static let delay: StaticString = """
@@ -41,19 +50,19 @@ enum WorkerSQL {
         ), l as materialized (
           select o.* from o join ferry.push p using (id) for update of p skip locked
         )
-        update ferry.push p set due = clock_timestamp() + l.ms * interval '1 ms', attempts = p.attempts + l.more
+        update ferry.push p set due = clock_timestamp() + l.ms * interval '1 ms', attempts = least(p.attempts, 1000000) + l.more
           from l where p.id = l.id
         """
-    /// Removes up to 1,000 outcomes that are older than `$1` seconds.
+    /// Removes up to 5,000 outcomes that are older than `$1` seconds.
     static let forget: StaticString = """
         delete from ferry.outcome where id in (
-          select id from ferry.outcome where at < now() - $1 * interval '1 s' order by at limit 1000 for update skip locked
+          select id from ferry.outcome where at < now() - $1 * interval '1 s' order by at limit 5000 for update skip locked
         )
         """
     /// The number of rows that are due (at most 100,000 are counted), the milliseconds since the oldest was due, and those
     /// since the oldest transaction in the database began.
     static let look: StaticString = """
-        select count(*), coalesce((extract(epoch from now() - min(due)) * 1000)::bigint, 0), (
+        select count(*), coalesce((extract(epoch from now() - min(greatest(due, '2000-01-01'))) * 1000)::bigint, 0), (
             select coalesce((extract(epoch from max(now() - xact_start)) * 1000)::bigint, 0) from pg_stat_activity
               where datname = current_database() and pid <> pg_backend_pid()
           )

@@ -340,7 +340,10 @@ package struct BatchMachine {
     /// Takes the rows out of a batch: those with a fate are to be written, and the others are late.
     private mutating func leave(_ batch: Batch, hides: Bool) {
         for (index, row) in batch.rows.enumerated() {
-            if let fate = row.fate {
+            if batch.isTrial, row.fate == .left {
+                // The next trial is for another row. The topic of this one may be refused for ever.
+                self.changes.delays.append(.init(id: row.id, by: Self.hiding, attempts: 0))
+            } else if let fate = row.fate {
                 self.changes.add(row.id, fate)
             } else {
                 self.late[batch.firstTag + UInt64(index)] = row

@@ -93,7 +93,7 @@ struct RowReader {
             }
             return isAdded ? .success(()) : .failure(.reason(.payloadTooLarge))
         }
-        guard let result else { throw .reason(.payloadEmpty) }
+        guard let result else { throw .reason(.payloadTooLarge) }
         try result.get()
     }
 

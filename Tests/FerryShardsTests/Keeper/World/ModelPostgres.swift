@@ -116,10 +116,10 @@ final class ModelPostgres {
             let fresh = self.world.rules.namesTerm ? fresh : self.world.term()
             return .retaken(self.retake(terms, epoch, fresh, on: backend))
         case .append(let commit, let terms): return .appended(isOwner: self.append(commit, terms, on: backend))
-        case .beat(let term):
+        case .beat(let term, let known):
             guard self.tables.term == term, self.tables.pid == backend.pid || !self.world.rules.hasOneSession
             else { return .beat(nil) }
-            let late = self.tables.late.filter { !$0.value.isDone }.keys.sorted().prefix(16)
+            let late = self.tables.late.filter { !$0.value.isDone && !known.contains($0.key) }.keys.sorted().prefix(16)
             let segments = late.map { StoredSegment(number: $0, bytes: self.tables.late[$0]?.bytes ?? []) }
             return .beat(ShardBeat(late: segments, wanted: self.tables.wanted))
         case .free(let term):
