@@ -151,7 +151,10 @@ struct ShardProcessTests {
             reader.trustRoots = process.credentials.trustRoots
             reader.serverName = "localhost"
             var tokens: [[UInt8]] = []
-            for try await tuple in try FeedbackReader(reader).sweep() { tokens.append(tuple.token.bytes) }
+            // On a busy machine a session may take too long, and the reader comes again.
+            while tokens.isEmpty {
+                for try await tuple in try FeedbackReader(reader).sweep() { tokens.append(tuple.token.bytes) }
+            }
             #expect(tokens == [[1, 2, 3, 4]])
             try await database.until { try database.query("select client from ferry.feedback") == "other" }
         }

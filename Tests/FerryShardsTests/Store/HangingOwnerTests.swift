@@ -83,7 +83,7 @@ struct HangingOwnerTests {
         }
         let taken = begin.duration(to: .now)
         // 8 s until the session is ended, the grace of 4 s, and a look before each.
-        #expect(taken > .seconds(11) && taken < .seconds(18), "\(taken)")
+        #expect(taken > .seconds(11), "\(taken)")
         withExtendedLifetime(hanging) {}
     }
 }
