@@ -1,7 +1,8 @@
--- For the operator, once: a role for the application, which may add rows and read outcomes, and nothing else.
+-- For a superuser, once: a role for the application, which may add rows and read outcomes, and nothing else.
 create role shop login;
 grant usage on schema ferry to shop;
 grant insert (client, key, token, payload, headers, due, expires) on ferry.push to shop;
+grant select (id) on ferry.push to shop;
 grant select on ferry.outcome to shop;
 
 -- For the application: the push is part of its own transaction, and goes only if that commits.
@@ -12,6 +13,7 @@ insert into ferry.push (client, key, token, payload, headers, expires) values (
   '{"aps": {"alert": "Your order is on its way."}}', '{"pushType": "alert", "priority": 10}', now() + interval '1 day');
 commit;
 
--- Devices that no longer have the app: stop using these tokens. Keep the last time that you have read in a table of yours.
+-- What was not accepted. Status 410 means that the device no longer has the app: let your key lead to its token, and stop
+-- using that. Keep the last time that you have read in a table of yours.
 select key, word, status, reason, at from ferry.outcome
   where at > now() - interval '1 hour' and client = 'shop' and word <> 'accepted' order by at;

@@ -56,6 +56,17 @@ struct BatchMachineTests {
         #expect(self.step() == .take)
     }
 
+    @Test mutating func `An outcome that was not written, because its row was locked, is written again`() {
+        self.take(10, 11)
+        _ = self.machine.answered(0, .accepted(.confirmed))
+        _ = self.machine.answered(1, .accepted(.confirmed))
+        #expect(self.step() == .write(self.accepted(10, 11), endsBatch: true))
+        self.machine.committed(locked: [11], now: self.now)
+        #expect(self.step() == nil)
+        self.pass(.milliseconds(50))
+        #expect(self.step() == .write(self.accepted(11), endsBatch: false))
+    }
+
     @Test mutating func `Rows that need not be sent are written at once`() {
         #expect(self.step() == .connect)
         #expect(self.step() == .take)

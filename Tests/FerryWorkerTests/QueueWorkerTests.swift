@@ -275,4 +275,24 @@ struct QueueWorkerTests {
         }
         #expect(error?.description.contains("ferry store init") == true)
     }
+
+    @Test func `An answer to a row that another session has locked is written when the lock is gone`() async throws {
+        let world = try await QueueWorld { $0.answerDelay = .seconds(4) }
+        try world.insert(1)
+        try await world.work(connections: 1)
+        // The batch has ended, and its row is hidden.
+        try await world.wait(for: "1", from: "select count(*) from ferry.push where due > now() + interval '30 s'")
+        let other = PostgresSession(PostgresSettings(world.server.connection(to: world.database), name: "other"))
+        for text in ["begin", "select id from ferry.push for update"] as [StaticString] {
+            _ = try await other.send(PostgresStatement(text), within: .seconds(30))
+        }
+        while world.record.count == 0 { await Task.yield() }
+        try await world.wait(for: "0", from: "select count(*) from ferry.outcome")
+        _ = try await other.send(PostgresStatement("rollback"), within: .seconds(30))
+        try await world.drain()
+        #expect(try world.query(self.words) == "accepted|1")
+        #expect(world.record.doubled == 0)
+        other.close()
+        await world.end()
+    }
 }

@@ -161,18 +161,23 @@ final class WorkerConnection: @unchecked Sendable {
         guard let session else { return }
         let generation = self.generation
         // A commit after a refused statement is answered like any other, although it rolls back.
-        let fault = FirstFault()
+        let answers = TransactionAnswers()
         for (index, statement) in statements.enumerated() {
             let isLast = index == statements.count - 1
             session.send(statement, within: Self.limit) { answer in
-                if case .failure(let error) = answer { fault.note(error) }
+                switch answer {
+                case .success(let rows): answers.note(locked: rows)
+                case .failure(let error): answers.note(error)
+                }
                 guard isLast else { return }
                 self.onLoop(of: generation) {
-                    if let error = fault.error {
+                    if let error = answers.error {
                         self.lost(error)
                     } else {
-                        self.worker.committed(write)
-                        self.machine.committed(now: .sinceBoot)
+                        var written = write
+                        written.endings.removeAll { answers.locked.contains($0.id) }
+                        self.worker.committed(written)
+                        self.machine.committed(locked: answers.locked, now: .sinceBoot)
                     }
                 }
             }
@@ -180,11 +185,27 @@ final class WorkerConnection: @unchecked Sendable {
     }
 }
 
-/// The first error of several statements.
-private final class FirstFault: Sendable {
-    private let first = Locked<PostgresError?>(nil)
+/// The answers to the statements of a transaction.
+private final class TransactionAnswers: Sendable {
+    private struct State {
+        var error: PostgresError?
+        var locked: Set<Int64> = []
+    }
 
-    var error: PostgresError? { self.first.withLock { $0 } }
+    private let state = Locked(State())
 
-    func note(_ error: PostgresError) { self.first.withLock { if $0 == nil { $0 = error } } }
+    /// The first error.
+    var error: PostgresError? { self.state.withLock { $0.error } }
+
+    /// The rows that ``WorkerSQL/end`` has returned.
+    var locked: Set<Int64> { self.state.withLock { $0.locked } }
+
+    func note(_ error: PostgresError) { self.state.withLock { $0.error = $0.error ?? error } }
+
+    func note(locked rows: PostgresRows) {
+        for row in 0..<rows.count {
+            guard let id = rows.integer(row, 0) else { continue }
+            self.state.withLock { _ = $0.locked.insert(id) }
+        }
+    }
 }

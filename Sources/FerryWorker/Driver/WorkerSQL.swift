@@ -27,8 +27,12 @@ enum WorkerSQL {
           where p.due <= now() and p.client = $1
           order by p.due, p.id limit 1 for update of p skip locked
         """
-    /// Removes rows and writes their outcomes. Rows that another session has locked or removed are passed over: their
-    /// outcome is that of the other session. `$5` says whether accepted ones are kept.
+    /// Removes rows and writes their outcomes. Rows that another session has removed are passed over: their outcome is that of
+    /// the other session. `$5` says whether accepted ones are kept.
+    ///
+    /// Returns the rows that another session has locked, which have to be tried again. It may not even have them: a row that
+    /// was hidden while a select looked at it stays locked, although the select does not return it (postgresql.org/docs,
+    /// "The Locking Clause").
     static let end: StaticString = """
         with o as (
           select * from unnest($1::bigint[], $2::text[], $3::smallint[], $4::text[]) o(id, word, status, reason)
@@ -37,11 +41,14 @@ enum WorkerSQL {
         ), d as (
           delete from ferry.push p using l where p.id = l.id
             returning p.id, p.client, p.key, p.apns_id, l.word, l.status, l.reason
+        ), w as (
+          insert into ferry.outcome (id, client, key, word, status, reason, apns_id)
+            select id, client, case when word <> 'duplicate' then key end, word, status, reason, apns_id
+              from d where $5 <> 0 or word <> 'accepted'
+            on conflict do nothing
         )
-        insert into ferry.outcome (id, client, key, word, status, reason, apns_id)
-          select id, client, case when word <> 'duplicate' then key end, word, status, reason, apns_id
-            from d where $5 <> 0 or word <> 'accepted'
-          on conflict do nothing
+        select o.id from o join ferry.push p using (id)
+          where (select count(*) from l) < (select count(*) from o) and o.id not in (select id from l)
         """
     /// Sets when rows are due: `$2` milliseconds from now, `$3` more attempts.
     static let delay: StaticString = """

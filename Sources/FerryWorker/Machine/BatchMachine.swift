@@ -238,9 +238,12 @@ package struct BatchMachine {
     }
 
     /// Notes that the transaction has ended.
-    package mutating func committed(now: NIODeadline) {
-        guard case .writing(_, let next) = self.state else { return }
-        self.state = .free(look: now + next)
+    ///
+    /// - Parameter locked: the rows whose outcome was not written, because another session had locked them.
+    package mutating func committed(locked: Set<Int64> = [], now: NIODeadline) {
+        guard case .writing(let write, let next) = self.state else { return }
+        self.changes.endings += write.endings.filter { locked.contains($0.id) }
+        self.state = .free(look: now + (locked.isEmpty ? next : max(next, Self.pauses.first)))
         if self.late.isEmpty, self.changes.isEmpty { self.settles = nil }
     }
 
