@@ -65,7 +65,8 @@ extension PostgresSetup {
 
     /// Asks the owner of a shard to hand it over to a node.
     ///
-    /// - Throws: ``PostgresError`` with a sentence if there is no such shard, or if no gateway of that name is connected.
+    /// - Throws: ``PostgresError`` with a sentence if there is no such shard, if the node has it, or if no gateway of that name is
+    ///   connected.
     package func move(_ shard: Int, to node: String) async throws(PostgresError) {
         let known = try await self.run(
             """
@@ -78,9 +79,11 @@ extension PostgresSetup {
             throw PostgresError(.unusable, "No gateway with the name \(node) is connected: see ferry store status.")
         }
         let changed = try await self.run(
-            "update ferry.shard set wanted = $2 where id = $1::bigint returning id",
+            "update ferry.shard set wanted = $2 where id = $1::bigint and owner <> $2 returning id",
             [.integer(Int64(shard)), .text(node)]
         )
-        guard changed.count == 1 else { throw PostgresError(.unusable, "There is no shard \(shard).") }
+        guard changed.count == 1 else {
+            throw PostgresError(.unusable, "There is no shard \(shard), or \(node) has it already.")
+        }
     }
 }
