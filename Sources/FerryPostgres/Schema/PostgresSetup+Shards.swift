@@ -70,8 +70,8 @@ extension PostgresSetup {
     package func move(_ shard: Int, to node: String) async throws(PostgresError) {
         let known = try await self.run(
             """
-            select exists (select from pg_stat_activity
-              where application_name = 'ferry ' || $1 or starts_with(application_name, 'ferry ' || $1 || ' '))
+            select exists (select from pg_stat_activity where datname = current_database()
+              and (application_name = 'ferry ' || $1 or starts_with(application_name, 'ferry ' || $1 || ' ')))
             """,
             [.text(node)]
         )
