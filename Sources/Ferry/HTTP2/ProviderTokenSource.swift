@@ -26,9 +26,9 @@ public final class ProviderTokenSource: Sendable {
     /// The processes that use the same tokens.
     private enum Sharing {
         case thisProcess
-        /// Those of this computer that have the file.
+        /// All processes of this computer that use the file.
         case computer(SharedTokenFile)
-        /// Those of all computers that have the place.
+        /// All processes, on any computer, that use the place.
         case fleet(TokenExchange)
     }
 

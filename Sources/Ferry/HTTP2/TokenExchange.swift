@@ -108,7 +108,7 @@ struct TokenExchange {
         machine.meanwhile(now: now).map { .token($0) } ?? .awaited(until: now + Self.look)
     }
 
-    /// Returns the token that stands in the place; nil if there is none, or if the key did not sign it.
+    /// Returns the token that stands in the place; nil without one, or if the key did not sign it.
     private func given(_ pending: Pending, by key: ES256Key) -> GivenToken? {
         guard case .standing(let shared) = pending.answer, let given = GivenToken(shared.token.utf8),
             given.isSigned(by: key)

@@ -109,7 +109,7 @@ struct GatewayFile {
         var postgres: String?
         /// The name of this process at the database; nil for the host's name.
         var node: String?
-        /// What a gateway does while the database is away.
+        /// The behaviour of a gateway while the database is away.
         var away: ShardAway?
 
         private static let aways: OptionKind = .choice(ShardAway.allCases.map(\.rawValue))

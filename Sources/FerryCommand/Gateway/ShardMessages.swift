@@ -1,7 +1,7 @@
 internal import FerryShards
 internal import FerryTerminal
 
-/// What a process of a gateway on several machines tells about its shards.
+/// The log messages of a process about its shards.
 final class ShardMessages: Sendable {
     private let node: String
     private let write: @Sendable (LogMessage) -> Void

@@ -42,7 +42,7 @@ package struct TokenOffer: Sendable {
     package var token: String
     /// The time inside the token (`iat`), in seconds since the UNIX epoch.
     package var issuedAt: UInt32
-    /// The token that this process has found to be refused by APNs, or an hour old; nil if there is none.
+    /// The token that APNs has refused to this process, or that is an hour old; nil if its token is good.
     package var worn: String?
 
     package init(teamID: String, keyID: String, token: String, issuedAt: UInt32, worn: String?) {

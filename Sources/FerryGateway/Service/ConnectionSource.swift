@@ -22,7 +22,7 @@ struct ConnectionSource {
     var isProxied: Bool { self.proxied != nil }
     /// The address for people.
     var name: String { self.address?.ipAddress ?? "a client" }
-    /// The IP address in network order; empty if there is none.
+    /// The IP address in network order; empty for a socket without one.
     var bytes: [UInt8] { self.address?.ipBytes ?? [] }
 
     /// Returns the round trip to the client.

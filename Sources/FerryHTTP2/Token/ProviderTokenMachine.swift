@@ -204,7 +204,7 @@ package struct ProviderTokenMachine: Sendable {
         return previous.token.headerValue == Self.headerValue(given) && now < previous.expiresAt
     }
 
-    /// The token in use while the bytes of the last `.sign` are not signed; nil if there is none.
+    /// The token in use while the bytes of the last `.sign` are not signed; nil before the first token.
     package func meanwhile(now: NIODeadline) -> ProviderToken? {
         guard case .signing(let draft) = self.state, let previous = draft.previous, previous.isUsable(now) else {
             return nil

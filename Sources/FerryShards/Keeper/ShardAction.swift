@@ -77,7 +77,7 @@ package enum ShardEnding: Hashable, Sendable {
     case abandoned
 }
 
-/// What an owner does while PostgreSQL is away: `store.away` of the configuration.
+/// The behaviour of an owner while PostgreSQL is away: `store.away` of the configuration.
 package enum ShardAway: String, Sendable, CaseIterable {
     /// It forwards nothing.
     case wait

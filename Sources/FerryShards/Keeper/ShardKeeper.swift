@@ -105,6 +105,8 @@ package struct ShardKeeper: Sendable {
 
     /// The largest number of remembered terms. Only a failover that loses more come-backs than this needs older ones.
     static let termLimit = 256
+    /// The largest number of late segments that the gateway has and has not taken over. Each beat names all of them.
+    static let offeredLimit = 4096
 
     /// - Parameters:
     ///   - shard: the number of the shard, from 0.
@@ -377,7 +379,8 @@ package struct ShardKeeper: Sendable {
     private mutating func take(_ beat: ShardBeat, isComplete: Bool) {
         // Before the ring is written, rows that a lost commit took over seem to be new.
         if isComplete {
-            let late = beat.late.filter { self.offered.insert($0.number).inserted }
+            let room = max(0, Self.offeredLimit - self.offered.count)
+            let late = beat.late.prefix(room).filter { self.offered.insert($0.number).inserted }
             if !late.isEmpty { self.actions.append(.late(late)) }
         }
         if let wanted = beat.wanted, wanted != self.node, !self.isWanted {

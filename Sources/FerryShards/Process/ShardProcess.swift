@@ -14,7 +14,7 @@ internal import NIOPosix
 ///        └────────────────────────────────────────┘
 /// ```
 package actor ShardProcess {
-    /// What a process needs for its shards.
+    /// The configuration of a process for its shards.
     package struct Setup: Sendable {
         /// A connection string of libpq.
         package var connection: String

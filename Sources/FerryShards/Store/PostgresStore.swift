@@ -129,9 +129,11 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     }
 
     /// Parameters of an owner's session. The server ends a session that is silent for 4 s, and its lock is free then.
-    private static let parameters = PostgresSettings.finding.merging(["idle_session_timeout": "4s"]) { $1 }
+    private static let parameters = PostgresSettings.finding.merging([
+        "idle_session_timeout": "\(ShardRules.standard.idle.nanoseconds / 1_000_000_000)s"
+    ]) { $1 }
 
-    /// What a session of an owner needs.
+    /// The settings of an owner's session.
     static func settings(_ place: Place) -> PostgresSettings {
         PostgresSettings(
             place.connection,
@@ -367,7 +369,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         case .right(.fromMemory):
             self.isServing = true
             self.rightEnd = .distantFuture
-            // What is not durable is told to nobody.
+            // No error response is written for a notification that is not durable.
             self.right.set(until: .distantFuture, telling: .distantPast)
             self.serveWaiting()
         case .wanted(let node): self.onNews(.wanted(by: node))

@@ -48,7 +48,7 @@ extension QueueWorker {
         package var hasPostgres = true
         /// The rows that were sent and have no answer.
         package var unanswered = 0
-        /// What the database said last; nil before it has said anything.
+        /// The last answer of the database; nil before the first.
         package var queue: Queue?
 
         package struct Queue: Hashable, Sendable {

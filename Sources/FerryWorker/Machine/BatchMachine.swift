@@ -64,7 +64,7 @@ package struct BatchMachine {
         package struct Delay: Hashable, Sendable {
             package var id: Int64
             package var by: TimeAmount
-            /// What is added to `attempts`.
+            /// The number that is added to `attempts`.
             package var attempts: Int16
 
             package init(id: Int64, by time: TimeAmount, attempts: Int16) {

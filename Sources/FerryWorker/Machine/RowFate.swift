@@ -1,7 +1,7 @@
 package import FerryCore
 package import NIOCore
 
-/// What becomes of a row of the queue after an attempt.
+/// The fate of a row of the queue after an attempt.
 package enum RowFate: Hashable, Sendable {
     /// The row goes, and its outcome is written.
     case done(Ending)
@@ -76,7 +76,7 @@ package enum RowFate: Hashable, Sendable {
     }
 }
 
-/// What an outcome says about all pushes of its client.
+/// The sign of an outcome for all pushes of its client.
 package enum ClientSign: Hashable, Sendable {
     /// APNs takes the client's credentials and topic.
     case works
