@@ -40,7 +40,10 @@ package struct PostgresSetup: Sendable {
     /// Finds the version of the schema, and the number of shards.
     package func condition() async throws(PostgresError) -> Condition {
         try await self.checkServer()
-        let found = try await self.run("select to_regclass('ferry.shard') is not null")
+        // `to_regclass` may not see a table that another session has just made.
+        let found = try await self.run(
+            "select exists (select from pg_tables where schemaname = 'ferry' and tablename = 'shard')"
+        )
         guard found.boolean(0, 0) == true else { return .empty }
         let version = try await self.run("select max(version), (select count(*) from ferry.shard) from ferry.meta")
         guard let number = version.integer(0, 0) else { return .empty }
