@@ -29,6 +29,7 @@ UNREACHED = {
     "FerryGatewayPostgresAway": "it needs PostgreSQL",
     "FerryGatewayShardWithoutOwner": "it needs PostgreSQL",
     "FerryGatewayShardFenced": "it needs PostgreSQL",
+    "FerryGatewayClientMisrouted": "it needs PostgreSQL",
 }
 # They tell that the machine is slow. If another program had it for a moment, a second try shows that.
 OF_TIME = ("FerryGatewayLoopSlow", "FerryGatewaySlowAnswers", "FerryGatewayCommitSlow")

@@ -86,6 +86,12 @@ struct ShardAdmin {
             figures.ownerless
         )
         text.add(
+            .counter,
+            name("misrouted_total"),
+            "Alarms about a client that came from one address to two shards, at most one a minute for each.",
+            figures.misrouted
+        )
+        text.add(
             .gauge,
             name("postgres_up"),
             "Whether the last look at the shards was answered.",

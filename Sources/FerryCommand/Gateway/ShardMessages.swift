@@ -1,3 +1,4 @@
+internal import FerryGateway
 internal import FerryShards
 internal import FerryTerminal
 
@@ -51,6 +52,20 @@ final class ShardMessages: Sendable {
                 "\(self.node) cannot serve shard \(shard), and tries again after a minute. \(reason)",
                 shard,
                 [.reason: .text(reason)]
+            )
+        case .misrouted(let seen, let shards):
+            let (numbers, address) = (shards.map(String.init), seen.address)
+            self.tell(
+                .misrouted,
+                .warning,
+                "\(seen.client) comes from \(address) to the shards \(numbers.joined(separator: " and ")). What it sends "
+                    + "again after an error may arrive twice: let the balancer choose the shard by a hash of the source "
+                    + "address. If \(address) is the balancer, let it name its clients by the PROXY protocol.",
+                nil,
+                [
+                    .client: .text(seen.client), .address: .text(address),
+                    .shards: .text(numbers.joined(separator: ", ")),
+                ]
             )
         case .ownerless(let shard):
             self.alarm(.shardOwnerless, "shard \(shard) has had no owner for 10 s, so its clients wait", shard)

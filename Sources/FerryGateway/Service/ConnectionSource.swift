@@ -24,6 +24,8 @@ struct ConnectionSource {
     var name: String { self.address?.ipAddress ?? "a client" }
     /// The IP address in network order; empty for a socket without one.
     var bytes: [UInt8] { self.address?.ipBytes ?? [] }
+    /// ``bytes``, which are empty also if a proxy does not name its client: the address is the proxy's then.
+    var clientBytes: [UInt8] { self.isProxied && self.proxied?.client == nil ? [] : self.bytes }
 
     /// Returns the round trip to the client.
     ///

@@ -55,6 +55,9 @@ extension Gateway {
         /// Called on the gateway's event loop, once, when another process has taken a ``SharedStore``, and this gateway has
         /// handed over what it had and closed its clients. Shut it down then.
         package var onHandedOver: @Sendable () -> Void = {}
+        /// Called on the gateway's event loop when a connection of a client opens (true), and when it has ended (false). It
+        /// must not block. Connections whose client has no known address are left out.
+        package var onConnection: (@Sendable (ClientAddress, _ isOpen: Bool) -> Void)?
         /// Gets each event that should be logged, with the counts at that time. It runs on the gateway's event loop,
         /// and must not block.
         package var onEvent: @Sendable (GatewayEvent, FateCounts) -> Void = { _, _ in }

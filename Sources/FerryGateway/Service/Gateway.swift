@@ -117,6 +117,7 @@ package final class Gateway: Sendable {
             names: [],
             on: eventLoop,
             onHandedOver: configuration.onHandedOver,
+            onConnection: configuration.onConnection,
             onEvent: configuration.onEvent
         )
         driver.rename(tables.identities)

@@ -31,10 +31,13 @@ final class GatewayDriver: @unchecked Sendable {
     private var names: [String]
     private var storeNames: [String]
     private let onEvent: (GatewayEvent, FateCounts) -> Void
+    private let onConnection: ((ClientAddress, Bool) -> Void)?
     private var onHandedOver: (() -> Void)?
     /// The right to send, which a shared store may end.
     let right: ForwardingRight
     private(set) var handlers: [ConnectionID: GatewayHandler] = [:]
+    /// The clients of the connections that ``onConnection`` has heard of.
+    private var addresses: [ConnectionID: ClientAddress] = [:]
     private var strangers = StrangerNames()
     /// The number of connections whose TLS handshake has not ended. The shutdown waits for them, too, because their
     /// clients were not refused.
@@ -69,6 +72,7 @@ final class GatewayDriver: @unchecked Sendable {
         names: [String],
         on eventLoop: any EventLoop,
         onHandedOver: @escaping () -> Void = {},
+        onConnection: ((ClientAddress, Bool) -> Void)? = nil,
         onEvent: @escaping (GatewayEvent, FateCounts) -> Void
     ) {
         self.names = names
@@ -80,6 +84,7 @@ final class GatewayDriver: @unchecked Sendable {
         self.list = list
         self.right = self.shared?.right ?? .endless
         self.loop = MachineLoop(on: eventLoop)
+        self.onConnection = onConnection
         self.onHandedOver = onHandedOver
         self.onEvent = onEvent
     }
@@ -241,14 +246,20 @@ final class GatewayDriver: @unchecked Sendable {
 
     // MARK: Inputs
 
+    /// - Parameter clientAddress: the address for ``onConnection``; empty if it shall not hear of the connection.
     func connected(
         _ handler: GatewayHandler,
         identity: Int,
         address: [UInt8],
+        seenAt clientAddress: [UInt8],
         handshake: TimeAmount
     ) -> ConnectionID {
         let id = self.machine.connected(identity: identity, address: address, handshake: handshake, now: .now)
         self.handlers[id] = handler
+        if let onConnection, let client = ClientAddress(client: self.names[identity], clientAddress) {
+            self.addresses[id] = client
+            onConnection(client, true)
+        }
         // At the shutdown, the machine has given the connection a deadline.
         self.lookAround()
         return id
@@ -300,6 +311,7 @@ final class GatewayDriver: @unchecked Sendable {
     func disconnected(_ id: ConnectionID) {
         self.run { $0.inputEnded(id, now: $1) }
         self.handlers[id] = nil
+        if let client = self.addresses.removeValue(forKey: id) { self.onConnection?(client, false) }
     }
 
     /// Gives an input to the machine, and carries out its actions.

@@ -114,6 +114,8 @@ final class GatewayHandler: ChannelDuplexHandler {
             self,
             identity: identity,
             address: self.source.bytes,
+            // The doctor tries each shard, and sends nothing.
+            seenAt: self.tls.isPeerDoctor ? [] : self.source.clientBytes,
             handshake: self.source.roundTrip(self.tls.handshakeRoundTrip ?? .zero)
         )
         self.state = .open(id)

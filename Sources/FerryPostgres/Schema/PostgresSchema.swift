@@ -58,9 +58,11 @@ package enum PostgresSchema {
         """
         create table ferry.row (shard smallint, kind smallint, key bytea, value bytea not null, primary key (shard, kind, key))
         """,
-        // The shard at which a client was seen from an address.
+        // The shard at which a client was last seen from an address, and the one before. `told` is the time of the last alarm
+        // about two shards.
         """
-        create table ferry.seen (key bytea primary key, shard smallint not null, at timestamptz not null);
+        create table ferry.seen (client text, address text, shard smallint not null, at timestamptz not null default now(),
+          other smallint, told timestamptz not null default '-infinity', primary key (client, address))
         """,
         """
         create table ferry.feedback (id bigint generated always as identity primary key,
@@ -229,8 +231,10 @@ package enum PostgresSchema {
             where not exists (select from ferry.feedback f where f.client = x.client and f.token = x.token);
         end $$
         """,
+        // Adds shards. The clients then go to other shards, so where they were seen no longer counts.
         """
         create function ferry.add(_first int, _end int) returns void language sql as $$
+          delete from ferry.seen;
           insert into ferry.shard (id, node) select g, ('x' || left(replace(gen_random_uuid()::text, '-', ''), 16))::bit(64)::bigint
             from generate_series(_first, _end - 1) g;
         $$

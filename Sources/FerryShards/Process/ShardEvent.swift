@@ -1,3 +1,5 @@
+package import FerryGateway
+
 /// An event of a process that owns shards, for operators.
 package enum ShardEvent: Hashable, Sendable {
     /// The process owns the shard, and listens on its ports.
@@ -20,6 +22,8 @@ package enum ShardEvent: Hashable, Sendable {
     case refused(shard: Int, String)
     /// No process has owned the shard for some seconds.
     case ownerless(shard: Int)
+    /// The balancer sends a client to two shards. It comes at most once a minute for each client and address, from one process.
+    case misrouted(ClientAddress, shards: [Int])
 }
 
 /// The figures of a process that owns shards.
@@ -41,6 +45,8 @@ package struct ShardFigures: Hashable, Sendable {
     package var sentWithoutRight = 0
     /// The number of shards that no process has owned for some seconds.
     package var ownerless = 0
+    /// The number of ``ShardEvent/misrouted(_:shards:)`` events.
+    package var misrouted = 0
     /// Whether the last look at the shards was answered.
     package var isPostgresUp = false
 

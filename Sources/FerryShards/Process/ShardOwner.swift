@@ -30,6 +30,7 @@ final class ShardOwner: Sendable {
 
     let shard: Int
     private let setup: ShardProcess.Setup
+    private let sightings: PostgresSightings
     private let eventLoop: any EventLoop
     private let store: PostgresStore
     private let signals: AsyncStream<Signal>
@@ -37,10 +38,16 @@ final class ShardOwner: Sendable {
     private let running = Locked<Gateway?>(nil)
     private let counts = Locked(ShardFigures())
 
-    init(_ free: FreeShard, _ setup: ShardProcess.Setup, on eventLoop: any EventLoop) {
+    init(
+        _ free: FreeShard,
+        _ setup: ShardProcess.Setup,
+        _ sightings: PostgresSightings,
+        on eventLoop: any EventLoop
+    ) {
         self.eventLoop = eventLoop
         self.shard = free.shard
         self.setup = setup
+        self.sightings = sightings
         let (signals, signal) = AsyncStream.makeStream(of: Signal.self)
         (self.signals, self.signal) = (signals, signal)
         self.store = PostgresStore(
@@ -143,6 +150,8 @@ final class ShardOwner: Sendable {
             // All shards have one feedback service.
             configuration.doors[index].feedbackPort = nil
         }
+        let (sightings, shard) = (self.sightings, self.shard)
+        configuration.onConnection = { sightings.note($0, in: shard, isOpen: $1) }
         let signal = self.signal
         configuration.onHandedOver = { signal.yield(.handedOver) }
         return configuration

@@ -56,6 +56,7 @@ package actor ShardProcess {
 
     private let setup: Setup
     private let rules = ShardRules.standard
+    private let sightings: PostgresSightings
     private var look: ShardLook
     private var session: PostgresSession?
     private var owners: [Int: ShardOwner] = [:]
@@ -74,6 +75,11 @@ package actor ShardProcess {
     package init(_ setup: Setup) {
         self.setup = setup
         self.look = ShardLook(node: setup.node)
+        self.sightings = PostgresSightings(
+            connection: setup.connection,
+            node: setup.node,
+            onEvent: setup.onEvent
+        )
     }
 
     // MARK: The start
@@ -125,11 +131,13 @@ package actor ShardProcess {
 
     private func keepLooking() async {
         while !Task.isCancelled {
+            self.sightings.report(now: .sinceBoot)
             await self.lookOnce()
             try? await Task.sleep(for: Duration(self.rules.look))
         }
         self.session?.close()
         self.session = nil
+        self.sightings.close()
     }
 
     private func lookOnce() async {
@@ -197,7 +205,7 @@ package actor ShardProcess {
     private func own(_ free: FreeShard) {
         let group = self.groups[free.shard] ?? MultiThreadedEventLoopGroup(numberOfThreads: 1)
         self.groups[free.shard] = group
-        let owner = ShardOwner(free, self.setup, on: group.next())
+        let owner = ShardOwner(free, self.setup, self.sightings, on: group.next())
         self.owners[free.shard] = owner
         self.tasks[free.shard] = Task {
             let ending = await owner.run()
@@ -237,7 +245,9 @@ package actor ShardProcess {
     }
 
     package var figures: ShardFigures {
-        self.owners.values.reduce(into: self.past) { sum, owner in
+        var past = self.past
+        past.misrouted = self.sightings.misrouted
+        return self.owners.values.reduce(into: past) { sum, owner in
             let figures = owner.figures
             sum.owned += figures.owned
             sum.takes += figures.takes

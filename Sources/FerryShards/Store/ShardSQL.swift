@@ -81,6 +81,26 @@ enum ShardSQL {
     static let feedbackRead: StaticString = "delete from ferry.feedback where id = any($1)"
     static let commit: StaticString = "commit"
 
+    // MARK: Sightings
+
+    /// Writes where clients were seen, in the order of the key, so that two reports do not wait for each other. Returns the
+    /// clients that another shard saw within two minutes, at most once a minute for each.
+    static let reportSightings: StaticString = """
+        with report as (
+          insert into ferry.seen as s (client, address, shard)
+            select * from unnest($1::text[], $2::text[], $3::smallint[]) order by 1, 2
+          on conflict (client, address) do update set
+            told = case when s.shard <> excluded.shard and s.at > now() - interval '2 min'
+              and s.told < now() - interval '1 min' then now() else s.told end,
+            other = s.shard, shard = excluded.shard, at = now()
+          returning client, address, shard, other, told)
+        select client, address, shard, other from report where told = now()
+        """
+    static let removeSightings: StaticString = """
+        delete from ferry.seen where (client, address) in (
+          select client, address from ferry.seen where at < now() - interval '1 hour' limit 1000 for update skip locked)
+        """
+
     // MARK: Provider tokens
 
     /// Takes the offer if ``SharedTokens`` says so.

@@ -36,7 +36,7 @@ package struct LogMessage: Hashable, Sendable {
 
     /// The members of a message, in the order of a line. `Docs/commands/gateway.md` explains each.
     package enum Member: String, CaseIterable, Sendable {
-        case client, upstream, topic, reason, status, address, file, member, shard
+        case client, upstream, topic, reason, status, address, file, member, shard, shards
         case notification, destination
         case end, days, copiedAt
         case waiting, unwritten, count, limit, seconds, again

@@ -4,6 +4,7 @@ import FerryPlatform
 import FerryTesting
 import NIOCore
 import NIOPosix
+import NIOTLS
 import Testing
 
 @testable import FerryGateway
@@ -18,15 +19,21 @@ import Testing
     /// - Parameters:
     ///   - identity: the certificate of the handshake that follows; nil if nothing follows.
     ///   - ends: whether the client ends the connection.
+    ///   - leaves: whether the client ends the connection after its handshake.
     private func connect(
         _ harness: GatewayHarness,
         _ text: String,
         as identity: TLSIdentity? = nil,
-        ends: Bool = false
+        ends: Bool = false,
+        leaves: Bool = false
     ) async throws {
         final class End: ChannelInboundHandler {
             typealias InboundIn = ByteBuffer
+            var leaves = false
             func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+            func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+                if self.leaves, case TLSUserEvent.handshakeCompleted = event { context.close(promise: nil) }
+            }
         }
         let tls = try TLSContext(client: .init(trustRoots: harness.credentials.trustRoots, identity: identity))
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -35,7 +42,9 @@ import Testing
                     try channel.pipeline.syncOperations.addHandler(FirstBytes(text))
                     guard identity != nil else { return }
                     let handler = try TLSHandler(client: tls, serverName: "localhost")
-                    try channel.pipeline.syncOperations.addHandlers(handler, End())
+                    let end = End()
+                    end.leaves = leaves
+                    try channel.pipeline.syncOperations.addHandlers(handler, end)
                 }
             }
             .connect(host: harness.gateway.host, port: harness.gateway.port).get()
@@ -43,10 +52,14 @@ import Testing
         try await channel.closeFuture.get()
     }
 
-    private func run(_ body: (GatewayHarness) async throws -> Void) async throws {
+    private func run(
+        _ change: (inout Gateway.Configuration) -> Void = { _ in },
+        _ body: (GatewayHarness) async throws -> Void
+    ) async throws {
         let proxies = try TrustedProxies([#require(IPNetwork("127.0.0.0/8"))], roundTrip: .milliseconds(100))
         try await GatewayHarness.run {
             $0.proxies = proxies
+            change(&$0)
         } _: { harness in
             try await body(harness)
         }
@@ -104,6 +117,26 @@ import Testing
                 return
             }
             #expect(try await harness.gateway.figures.loop.refusals == [.certificate: 1])
+        }
+    }
+
+    @Test func `connections are told with the client's address, unless the proxy names none`() async throws {
+        let connections = Locked<[(client: ClientAddress, isOpen: Bool)]>([])
+        try await self.run {
+            $0.onConnection = { client, isOpen in connections.withLock { $0.append((client, isOpen)) } }
+        } _: { harness in
+            let client = harness.credentials.client
+            for header in ["PROXY UNKNOWN\r\n", Self.header, "PROXY TCP6 2001:db8::7 2001:db8::1 56324 2195\r\n"] {
+                let count = connections.withLock { $0.count }
+                try await self.connect(harness, header, as: client, leaves: true)
+                guard header != "PROXY UNKNOWN\r\n" else { continue }
+                while connections.withLock({ $0.count }) < count + 2 { await Task.yield() }
+            }
+            let told = connections.withLock { $0 }
+            #expect(told.map(\.isOpen) == [true, false, true, false])
+            #expect(told.allSatisfy { $0.client.client == "old stack" })
+            let addresses = told.map(\.client.address)
+            #expect(addresses == ["198.51.100.7", "198.51.100.7", "2001:db8::/64", "2001:db8::/64"])
         }
     }
 

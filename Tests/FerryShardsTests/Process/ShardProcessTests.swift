@@ -33,6 +33,18 @@ struct ShardProcessTests {
         await second.stop()
     }
 
+    @Test func `A client that comes to two shards is named with its address`() async throws {
+        let database = try await ShardDatabase(shards: 2)
+        let process = try await TestProcess(database, "gw1")
+        try await process.run { running in
+            try await process.waitFor(shards: [0, 1])
+            for shard in 0...1 { try await process.push(1, to: shard) }
+            let client = ClientAddress(client: "app", address: "127.0.0.1")
+            try await database.until { process.events.all.contains(.misrouted(client, shards: [0, 1])) }
+            #expect(await running.figures.misrouted == 1)
+        }
+    }
+
     @Test func `A shard that another node shall have goes there`() async throws {
         let database = try await ShardDatabase(shards: 1)
         let first = try await TestProcess(database, "gw1")

@@ -1,0 +1,24 @@
+internal import NIOCore
+
+/// A client, and the address from which it connects. Connections with the same ones share a replay filter.
+package struct ClientAddress: Hashable, Sendable {
+    /// The name of the client for people.
+    package var client: String
+    /// An IPv4 address, or the network of an IPv6 address, such as `2001:db8::/64`.
+    package var address: String
+
+    package init(client: String, address: String) {
+        self.client = client
+        self.address = address
+    }
+
+    /// - Parameter bytes: the IP address: four or sixteen bytes in network order. With another number, there is no value.
+    init?(client: String, _ bytes: [UInt8]) {
+        // Of an IPv6 address, the scope has the network alone.
+        let scope = ReplayScope(identity: 0, address: bytes).addressBytes
+        guard let address = try? SocketAddress(packedIPAddress: ByteBuffer(bytes: scope), port: 0).ipAddress else {
+            return nil
+        }
+        self.init(client: client, address: scope.count == 4 ? address : address + "/64")
+    }
+}
