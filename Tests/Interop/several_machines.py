@@ -14,6 +14,7 @@ import glob
 import json
 import os
 import pathlib
+import re
 import select
 import shutil
 import signal
@@ -26,7 +27,7 @@ import tempfile
 import threading
 import time
 
-from stage import PATIENCE, TOPIC, Client, Program, eventually, free_port, haproxy, holds, tokens
+from stage import PATIENCE, TOPIC, Client, Program, eventually, free_port, haproxy, holds, read_all, tokens
 
 SHARDS = 8
 MACHINES = ("127.0.3.1", "127.0.3.2", "127.0.3.3")
@@ -69,8 +70,9 @@ class Sender:
     """An old program that sends pushes at a pace, and sends again what followed an error."""
 
     def __init__(self, site, number, pushes, rate):
-        self.site, self.source, self.pushes, self.rate = site, f"127.0.4.{number}", pushes, rate
+        self.site, self.source, self.pushes, self.rate = site, f"{site.network}.{number}", pushes, rate
         self.next, self.told, self.longest = 0, collections.Counter(), 0.0
+        self.connections, self.again = 0, 0
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
@@ -78,12 +80,13 @@ class Sender:
         while self.next < len(self.pushes) and not self.site.failed:
             begin = time.monotonic()
             try:
-                client = self.site.client(self.source)
+                client = self.site.client(self.source, self.connections)
             except OSError as error:
                 self.site.refused.append(f"{self.source}: {error}")
                 time.sleep(0.2)
                 continue
             self.longest = max(self.longest, time.monotonic() - begin)
+            self.connections += 1
             self.serve(client)
 
     def serve(self, client):
@@ -122,6 +125,7 @@ class Sender:
             select.select([client.socket], [], [], PATIENCE)
         _, status, identifier = struct.unpack(">BBI", read)
         self.told[status] += 1
+        self.again += self.next - identifier - 1
         self.next = identifier + 1
         return True
 
@@ -142,6 +146,8 @@ class Site:
             "--script", f"{directory}/script.json", "--record", self.record,
         )
         self.port, self.first = free_port(), free_ports(SHARDS)
+        # The ports of the balancer that a client takes in turn, and the network of the clients.
+        self.doors, self.network = [self.port], "127.0.4"
         self.paused, self.failed, self.refused = threading.Event(), False, []
         self.gateways = {}
         for number in range(1, len(MACHINES) + 1):
@@ -185,8 +191,8 @@ class Site:
             )
         return changes
 
-    def client(self, source):
-        return Client(self.port, source, self.identity, f"{self.identity}/client")
+    def client(self, source, turn):
+        return Client(self.doors[turn % len(self.doors)], source, self.identity, f"{self.identity}/client")
 
     def owners(self):
         status = [self.ferry, "store", "status", "--json", "--config", self.configuration(1)]
@@ -208,10 +214,28 @@ class Site:
         lines = self.postgres.query("select line from ferry.rejection").splitlines()
         return collections.Counter(json.loads(line)["token"] for line in lines)
 
-    def scene(self, name, count, rate, event, doubled=0):
+    def misrouted(self):
+        """The sources that the gateways name because they came to two shards, with the shards."""
+        words = re.compile(r"ferry: shop comes from (\S+) to the shards (\d+) and (\d+)\. ")
+        said = "".join(gateway.said() for gateway in self.gateways.values())
+        return collections.Counter((source, int(one), int(other)) for source, one, other in words.findall(said))
+
+    def metric(self, name):
+        """The sum of a metric of all gateways."""
+        total = 0.0
+        for number in self.gateways:
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(f"{self.identity}/admin{number}")
+                client.sendall(b"GET /metrics HTTP/1.1\r\nHost: ferry\r\nConnection: close\r\n\r\n")
+                text = read_all(client)[0].decode()
+            total += sum(float(value) for value in re.findall(rf"^{name} (\S+)$", text, re.MULTILINE))
+        return total
+
+    def scene(self, name, count, rate, event, doubled=0, misroutes=False):
         """Lets all clients send, and `event` happen meanwhile.
 
         :param doubled: how many notifications may arrive twice.
+        :param misroutes: whether the balancer sends a client to two shards. What it sends again may then arrive twice.
         """
         print(f"-- {name}", flush=True)
         self.refused.clear()
@@ -234,10 +258,14 @@ class Site:
         twice = sum(accepted[push] > 1 for push in good)
         told = sum((sender.told for sender in senders), collections.Counter())
         longest = max(sender.longest for sender in senders)
+        if misroutes:
+            doubled = sum(sender.again for sender in senders)
         facts = f"{len(good)} sent, {twice} doubled, told {dict(told)}, longest handshake {longest:.1f} s"
         holds("nothing is lost", is_whole and lost == 0, f"{lost} lost, {facts}")
         holds(f"at most {doubled} are doubled", twice <= doubled, facts)
         holds("no client is refused", not self.refused, *self.refused[:3])
+        if not misroutes:
+            holds("no client is named for two shards", not self.misrouted(), *self.misrouted())
         holds("each shard has an owner", eventually(self.all_owned), self.owners())
 
 
@@ -360,7 +388,33 @@ def moved(site, times):
     site.scene("moved", 800, 20, event)
 
 
-SCENES = [healthy, sessions_end, database_restarts, killed, paused, rolling_upgrade, moved]
+def misrouted(site, times):
+    """A balancer sends each client to two shards in turn."""
+    sources = {f"127.0.5.{number}" for number in range(1, CLIENTS + 1)}
+    other = free_port()
+    port = free_port()
+    changes = {
+        "^  use_backend shard.*$": f"  bind 127.0.0.1:{other}\n"
+        f"  use_backend shard6 if {{ dst_port {port} }}\n  use_backend shard1",
+        **site.changes(),
+    }
+
+    def event():
+        begin = time.monotonic()
+        is_named = eventually(lambda: sources <= {source for source, _, _ in site.misrouted()})
+        passed = time.monotonic() - begin
+        named = site.misrouted()
+        holds("the alarm names each client with its address within a minute", is_named, f"after {passed:.1f} s")
+        holds("it names both shards, once", named == {(source, 1, 6): 1 for source in sources}, dict(named))
+
+    with haproxy("shards.cfg", changes, port):
+        site.doors, site.network = [port, other], "127.0.5"
+        site.scene("misrouted", 200, 20, event, misroutes=True)
+    count = site.metric("ferry_shard_misrouted_total")
+    holds("the metric counts the alarms", count == sum(site.misrouted().values()), count)
+
+
+SCENES = [healthy, sessions_end, database_restarts, killed, paused, rolling_upgrade, moved, misrouted]
 
 
 def main():
