@@ -162,15 +162,17 @@ struct QueueWorkerTests {
         await world.end()
     }
 
-    @Test func `The end of all sessions of the only worker doubles nothing`() async throws {
+    @Test(arguments: [1, 4])
+    func `The end of some or all sessions of the only worker doubles nothing`(sessions: Int) async throws {
         let world = try await QueueWorld { $0.answerDelay = .milliseconds(50) }
         try world.insert(4000)
         try await world.work(connections: 4, batch: 100)
-        for _ in 0..<5 {
+        for _ in 0..<(20 / sessions) {
             try world.query(
                 """
-                select pg_terminate_backend(pid) from pg_stat_activity
-                  where application_name = 'ferry worker' and datname = current_database()
+                select pg_terminate_backend(pid) from (
+                  select pid from pg_stat_activity where application_name = 'ferry worker' and datname = current_database()
+                    order by random() limit \(sessions)) s
                 """
             )
             try await Task.sleep(for: .milliseconds(150))

@@ -113,8 +113,8 @@ package final class QueueWorker: @unchecked Sendable {
         for upstream in self.upstreams { upstream.outcomes.onOutcomes { _ in } }
     }
 
-    /// Whether connections may take rows: see ``BatchMachine/isSettling(now:)``.
-    var mayTake: Bool { !self.connections.contains { $0.isSettling } }
+    /// Whether a connection of this worker has sent a row whose fate is not written.
+    func holds(_ id: Int64) -> Bool { self.connections.contains { $0.holds(id) } }
 
     /// Gives the rows in ``batches`` to their upstreams. Returns the tags of rows that an upstream did not take.
     func submit() -> [UInt64] {

@@ -27,7 +27,8 @@ final class WorkerConnection: @unchecked Sendable {
         self.reader = RowReader(worker.configuration.clients)
     }
 
-    var isSettling: Bool { self.machine.isSettling(now: .sinceBoot) }
+    /// Whether a row was sent and its fate is not written.
+    func holds(_ id: Int64) -> Bool { self.machine.holds(id) }
 
     var unanswered: Int { self.machine.unanswered }
 
@@ -53,7 +54,7 @@ final class WorkerConnection: @unchecked Sendable {
 
     /// Carries out what is to be done now.
     func run() {
-        while let action = self.machine.step(now: .sinceBoot, mayTake: self.worker.mayTake) { self.carryOut(action) }
+        while let action = self.machine.step(now: .sinceBoot) { self.carryOut(action) }
         guard !self.isFinished, let deadline = self.machine.deadline else { return }
         if let timer, timer.deadline <= deadline, timer.deadline > .sinceBoot { return }
         self.timer?.task.cancel()
@@ -139,7 +140,7 @@ final class WorkerConnection: @unchecked Sendable {
     private func taken(_ rows: PostgresRows, isTrial: Bool) {
         self.takenAt = .sinceBoot
         let firstTag = self.number << Self.tagBits | self.machine.nextTag
-        let read = self.reader.read(rows, firstTag: firstTag, into: self.worker.batches)
+        let read = self.reader.read(rows, firstTag: firstTag, isHeld: self.worker.holds, into: self.worker.batches)
         self.machine.taken(read, isTrial: isTrial, now: .sinceBoot)
         // The batches of a transaction that is rolled back hold nothing that may be sent.
         if !self.machine.sends { self.worker.clearBatches() }
@@ -176,6 +177,7 @@ final class WorkerConnection: @unchecked Sendable {
                     } else {
                         var written = write
                         written.endings.removeAll { answers.locked.contains($0.id) }
+                        written.delays.removeAll { answers.locked.contains($0.id) }
                         self.worker.committed(written)
                         self.machine.committed(locked: answers.locked, now: .sinceBoot)
                     }
@@ -197,7 +199,7 @@ private final class TransactionAnswers: Sendable {
     /// The first error.
     var error: PostgresError? { self.state.withLock { $0.error } }
 
-    /// The rows that ``WorkerSQL/end`` has returned.
+    /// The rows that ``WorkerSQL/end`` and ``WorkerSQL/delay`` have returned.
     var locked: Set<Int64> { self.state.withLock { $0.locked } }
 
     func note(_ error: PostgresError) { self.state.withLock { $0.error = $0.error ?? error } }

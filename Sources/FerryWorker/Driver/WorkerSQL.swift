@@ -50,15 +50,20 @@ enum WorkerSQL {
         select o.id from o join ferry.push p using (id)
           where (select count(*) from l) < (select count(*) from o) and o.id not in (select id from l)
         """
-    /// Sets when rows are due: `$2` milliseconds from now, `$3` more attempts.
+    /// Sets when rows are due: `$2` milliseconds from now, `$3` more attempts. Returns the rows that another session has
+    /// locked, as ``end`` does.
     static let delay: StaticString = """
         with o as (
           select * from unnest($1::bigint[], $2::bigint[], $3::smallint[]) o(id, ms, more)
         ), l as materialized (
           select o.* from o join ferry.push p using (id) for update of p skip locked
+        ), u as (
+          update ferry.push p set due = clock_timestamp() + l.ms * interval '1 ms',
+              attempts = least(p.attempts, 1000000) + l.more
+            from l where p.id = l.id
         )
-        update ferry.push p set due = clock_timestamp() + l.ms * interval '1 ms', attempts = least(p.attempts, 1000000) + l.more
-          from l where p.id = l.id
+        select o.id from o join ferry.push p using (id)
+          where (select count(*) from l) < (select count(*) from o) and o.id not in (select id from l)
         """
     /// Removes up to 5,000 outcomes that are older than `$1` seconds.
     static let forget: StaticString = """

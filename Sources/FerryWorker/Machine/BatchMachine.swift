@@ -16,10 +16,11 @@ package import NIOCore
 /// A row that has no answer when its batch is written is hidden for a minute, and becomes *late*: this machine waits for
 /// its answer, and no other worker takes it meanwhile. When a session ends, the locks are gone. The answers to what was
 /// sent are then written like those of late rows: a statement passes over rows that another worker has locked or removed,
-/// so that each row has one outcome.
+/// so that each row has one outcome. Another connection of the process may take such a row before its answer is written. It
+/// hides the row and does not send it: see ``holds(_:)``.
 ///
-/// After an input, carry out what ``step(now:mayTake:)`` returns until it returns nil, and call it again at ``deadline``. Times
-/// are those of a clock that goes on while the computer sleeps.
+/// After an input, carry out what ``step(now:)`` returns until it returns nil, and call it again at ``deadline``. Times are
+/// those of a clock that goes on while the computer sleeps.
 package struct BatchMachine {
     /// A row that was taken.
     package struct Row: Hashable, Sendable {
@@ -80,6 +81,7 @@ package struct BatchMachine {
             switch fate {
             case .done(let ending): self.endings.append(Ended(id: id, ending: ending))
             case .again(let wait): self.delays.append(Delay(id: id, by: wait, attempts: 1))
+            case .hidden: self.delays.append(Delay(id: id, by: BatchMachine.hiding, attempts: 0))
             case .left: break
             }
         }
@@ -153,8 +155,8 @@ package struct BatchMachine {
     private var late: [UInt64: Row] = [:]
     /// The changes for rows that are in no open batch.
     private var changes = Write()
-    /// After the end of a session: until when the answers to what was sent are awaited before new rows are taken.
-    private var settles: NIODeadline?
+    /// The rows that were sent and whose fate is not written.
+    private var held: Set<Int64> = []
     private var pause = Self.pauses.first
     private var connectWait = Self.connectWaits.first
     private var stops: NIODeadline?
@@ -169,18 +171,13 @@ package struct BatchMachine {
         if case .sending(let batch, _) = self.state { batch.unanswered + self.late.count } else { self.late.count }
     }
 
-    /// Whether rows that were sent on a lost session wait to be answered, for 2 s at most, or to be written. Another
-    /// connection of the process that took them would send them twice.
-    package func isSettling(now: NIODeadline) -> Bool {
-        guard let settles else { return false }
-        if case .writing = self.state { return true }
-        return now < settles || !self.changes.isEmpty
-    }
+    /// Whether a row was sent and its fate is not written. Whoever sends it again doubles the push, even if the row is free.
+    package func holds(_ id: Int64) -> Bool { self.held.contains(id) }
 
     /// Whether the rows of the last select will be sent. If not, the transaction is rolled back.
     package var sends: Bool { if case .taken(let batch, _) = self.state { batch.unanswered > 0 } else { false } }
 
-    /// When ``step(now:mayTake:)`` has to be called; nil if an input comes first.
+    /// When ``step(now:)`` has to be called; nil if an input comes first.
     package var deadline: NIODeadline? {
         let own: NIODeadline?
         switch self.state {
@@ -208,6 +205,7 @@ package struct BatchMachine {
         }
         let batch = Batch(firstTag: self.nextTag, rows: rows, unanswered: unanswered, isTrial: isTrial)
         self.nextTag += UInt64(rows.count)
+        for row in rows where row.fate == nil { self.held.insert(row.id) }
         self.state = .taken(batch, now: now)
     }
 
@@ -239,12 +237,15 @@ package struct BatchMachine {
 
     /// Notes that the transaction has ended.
     ///
-    /// - Parameter locked: the rows whose outcome was not written, because another session had locked them.
+    /// - Parameter locked: the rows whose fate was not written, because another session had locked them.
     package mutating func committed(locked: Set<Int64> = [], now: NIODeadline) {
         guard case .writing(let write, let next) = self.state else { return }
-        self.changes.endings += write.endings.filter { locked.contains($0.id) }
+        if !locked.isEmpty {
+            self.changes.endings += write.endings.filter { locked.contains($0.id) }
+            self.changes.delays += write.delays.filter { locked.contains($0.id) }
+        }
         self.state = .free(look: now + (locked.isEmpty ? next : max(next, Self.pauses.first)))
-        if self.late.isEmpty, self.changes.isEmpty { self.settles = nil }
+        self.letGo()
     }
 
     /// Notes that the session has ended, and with it the transaction.
@@ -256,9 +257,17 @@ package struct BatchMachine {
         case .writing(let write, _): self.changes.add(write)
         case .free, .taking, .taken: break
         }
-        self.settles = self.late.isEmpty && self.changes.isEmpty ? nil : now + Self.writeLimit
+        self.letGo()
         self.state = .away(until: now + self.connectWait)
         self.connectWait = min(self.connectWait * 2, Self.connectWaits.last)
+    }
+
+    /// Forgets the rows whose fate is written, and those that were left.
+    private mutating func letGo() {
+        self.held.removeAll(keepingCapacity: true)
+        for row in self.late.values { self.held.insert(row.id) }
+        for ended in self.changes.endings { self.held.insert(ended.id) }
+        for delay in self.changes.delays { self.held.insert(delay.id) }
     }
 
     /// Takes no more rows, and ends when what was sent has its outcome, at the latest after `limit`.
@@ -269,16 +278,14 @@ package struct BatchMachine {
     // MARK: Steps
 
     /// Returns the next thing to do now.
-    ///
-    /// - Parameter mayTake: whether no connection of the process is settling.
-    package mutating func step(now: NIODeadline, mayTake: Bool) -> Action? {
+    package mutating func step(now: NIODeadline) -> Action? {
         switch self.state {
         case .away(let until):
             if self.isOver(now) { return self.finish() }
             guard now >= until else { return nil }
             self.state = .free(look: now)
             return .connect
-        case .free(let look): return self.stepFree(look, now: now, mayTake)
+        case .free(let look): return self.stepFree(look, now: now)
         case .taken(let batch, _): return self.begin(batch, now: now)
         case .sending(let batch, let until):
             guard batch.unanswered == 0 || now >= until || self.isPastStop(now) else { return nil }
@@ -300,7 +307,7 @@ package struct BatchMachine {
         return .finish
     }
 
-    private mutating func stepFree(_ look: NIODeadline, now: NIODeadline, _ mayTake: Bool) -> Action? {
+    private mutating func stepFree(_ look: NIODeadline, now: NIODeadline) -> Action? {
         if self.stops != nil, self.changes.isEmpty || self.isPastStop(now) {
             return self.isOver(now) ? self.finish() : nil
         }
@@ -311,7 +318,7 @@ package struct BatchMachine {
             return .write(self.changes, endsBatch: false)
         }
         // With a whole batch late, APNs is slow, and more rows would only wait.
-        guard mayTake, self.late.count < self.size else {
+        guard self.late.count < self.size else {
             self.state = .free(look: now + Self.pauses.first)
             return nil
         }
@@ -345,12 +352,12 @@ package struct BatchMachine {
         for (index, row) in batch.rows.enumerated() {
             if batch.isTrial, row.fate == .left {
                 // The next trial is for another row. The topic of this one may be refused for ever.
-                self.changes.delays.append(.init(id: row.id, by: Self.hiding, attempts: 0))
+                self.changes.add(row.id, .hidden)
             } else if let fate = row.fate {
                 self.changes.add(row.id, fate)
             } else {
                 self.late[batch.firstTag + UInt64(index)] = row
-                if hides { self.changes.delays.append(.init(id: row.id, by: Self.hiding, attempts: 0)) }
+                if hides { self.changes.add(row.id, .hidden) }
             }
         }
     }

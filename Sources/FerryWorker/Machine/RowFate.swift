@@ -7,6 +7,8 @@ package enum RowFate: Hashable, Sendable {
     case done(Ending)
     /// The row stays and is due after a while. `attempts` grows.
     case again(after: TimeAmount)
+    /// The row stays, and is not due for a minute.
+    case hidden
     /// The row stays as it is.
     case left
 

@@ -18,10 +18,12 @@ struct RowReader {
 
     /// - Parameters:
     ///   - firstTag: the tag of the first row.
+    ///   - isHeld: whether the row with a number was sent and its fate is not written. Such a row is not sent again.
     ///   - batches: receive the notifications, by the number of their upstream.
     mutating func read(
         _ rows: PostgresRows,
         firstTag: UInt64,
+        isHeld: (Int64) -> Bool,
         into batches: [UpstreamBatch]
     ) -> [BatchMachine.Row] {
         var read: [BatchMachine.Row] = []
@@ -34,7 +36,9 @@ struct RowReader {
                 client: client,
                 repeatsUnknown: client.map { self.clients[$0].repeatsUnknown } ?? true
             )
-            if rows.boolean(index, Column.isKnown) == true {
+            if isHeld(row.id) {
+                row.fate = .hidden
+            } else if rows.boolean(index, Column.isKnown) == true {
                 row.fate = .done(.init(.duplicate))
             } else if rows.boolean(index, Column.isExpired) == true {
                 row.fate = .done(.init(.expired))
