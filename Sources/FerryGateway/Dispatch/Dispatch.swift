@@ -91,7 +91,8 @@ package struct Dispatch: ~Copyable {
         self.keepsLetters = isStored
         self.jobs = Jobs(identities: identities.count, node: node, first: firstJob, limit: jobLimit)
         self.routes = Routes(routes, upstreams: upstreams)
-        self.verdicts = Verdicts(FeedbackRows(isKept: isStored), clients: identities.count, upstreams: upstreams)
+        let feedback = FeedbackRows(in: isStored ? .store : .memory)
+        self.verdicts = Verdicts(feedback, clients: identities.count, upstreams: upstreams)
         self.outgoing = (0..<upstreams).map { _ in Outgoing() }
         var (flows, active): ([TopicFlow], [[Int]]) = ([], [])
         for (number, identity) in identities.enumerated() {

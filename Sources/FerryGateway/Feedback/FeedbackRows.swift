@@ -35,8 +35,21 @@ package struct FeedbackRows: Sendable {
         var until: NIODeadline
     }
 
+    /// Where readers find the rows.
+    package enum Place: Sendable {
+        /// Here, until the process ends.
+        case memory
+        /// Here, and in the store of this gateway after a restart.
+        case store
+        /// In a ``SharedStore``. This table has only the newest rows that this gateway has added, so that it can remove a device
+        /// that comes back.
+        case sharedStore
+    }
+
     /// The largest number of rows of one client. They take some hundred megabytes.
     package static let limit = 1_000_000
+    /// The largest number of rows of one client here if they stand in a ``SharedStore``. No reader takes them out of this table.
+    package static let sharedLimit = 10_000
     /// How long a reader may take. After this time its rows are listed again.
     package static let claimTime: TimeAmount = .minutes(1)
 
@@ -45,8 +58,9 @@ package struct FeedbackRows: Sendable {
     private var claims: [UInt64: Claimed] = [:]
     private var lastClaim: UInt64 = 0
 
-    /// Whether ``takeChanges()`` returns changes, because a store keeps the rows.
-    private let isKept: Bool
+    private let place: Place
+    private let limit: Int
+    /// The changes for the store; none if there is no store.
     private var changes: [Change] = []
 
     /// A change that the store must make.
@@ -57,8 +71,10 @@ package struct FeedbackRows: Sendable {
         var since: UInt32?
     }
 
-    /// - Parameter isKept: whether a store also keeps the rows.
-    package init(isKept: Bool = false) { self.isKept = isKept }
+    package init(in place: Place = .memory) {
+        self.place = place
+        self.limit = place == .sharedStore ? Self.sharedLimit : Self.limit
+    }
 
     /// Removes and returns the changes for the store. Claimed rows stay in the store until they are read.
     mutating func takeChanges() -> [Change] {
@@ -67,7 +83,7 @@ package struct FeedbackRows: Sendable {
     }
 
     private mutating func note(_ identity: Int, _ token: [UInt8], _ since: UInt32?) {
-        if self.isKept { self.changes.append(Change(identity: identity, token: token, since: since)) }
+        if self.place != .memory { self.changes.append(Change(identity: identity, token: token, since: since)) }
     }
 
     /// Lists a row that came from the store.
@@ -90,10 +106,13 @@ package struct FeedbackRows: Sendable {
         guard self.listed[identity, default: [:]].updateValue(row.since, forKey: row.token) == nil else { return }
         self.order[identity, default: []].append(row.token)
         // A removed token stays in the order, so the order can be longer than the table.
-        while self.listed[identity, default: [:]].count > Self.limit
-            || self.order[identity, default: []].count > 2 * Self.limit, let oldest = self.order[identity]?.popFirst()
+        while self.listed[identity, default: [:]].count > self.limit
+            || self.order[identity, default: []].count > 2 * self.limit, let oldest = self.order[identity]?.popFirst()
         {
-            if self.listed[identity]?.removeValue(forKey: oldest) != nil { self.note(identity, oldest, nil) }
+            guard self.listed[identity]?.removeValue(forKey: oldest) != nil, self.place != .sharedStore else {
+                continue
+            }
+            self.note(identity, oldest, nil)
         }
     }
 

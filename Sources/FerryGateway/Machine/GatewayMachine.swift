@@ -108,7 +108,10 @@ final class GatewayMachine {
         self.scopes = Scopes(isStored: journal != nil)
         self.journal = journal
         self.isShared = isShared
-        if isShared { self.sharedLine = RejectionLine(identities: self.dispatch.identities) }
+        if isShared {
+            self.sharedLine = RejectionLine(identities: self.dispatch.identities)
+            self.dispatch.verdicts.feedback = FeedbackRows(in: .sharedStore)
+        }
         self.list = list
         self.lastConnection = firstConnection - 1
         self.makeKey = makeKey

@@ -473,6 +473,18 @@ import Testing
         #expect(rows.claim(0, now: .uptimeNanoseconds(0)).rows.count == 1)
     }
 
+    @Test func `of the feedback rows in a shared store, the newest are remembered, and none is removed for room`() {
+        func token(_ number: Int) -> [UInt8] { [UInt8(number >> 8 & 255), UInt8(number & 255)] }
+        var rows = FeedbackRows(in: .sharedStore)
+        for number in 0...FeedbackRows.sharedLimit { rows.add(.init(token: token(number), since: 1), of: 0) }
+        #expect(rows.count(of: 0) == FeedbackRows.sharedLimit)
+        #expect(!rows.takeChanges().contains { $0.since == nil })
+        rows.remove(token(0)[...], of: 0)
+        #expect(rows.takeChanges().isEmpty)
+        rows.remove(token(1)[...], of: 0)
+        #expect(rows.takeChanges().map(\.token) == [token(1)])
+    }
+
     @Test func `a full spool stops the reading, and then ends the connection`() {
         let scene = Scene(jobLimit: 100)
         let connection = scene.connect()
