@@ -1,3 +1,5 @@
+internal import FerryPlatform
+
 /// The clients that share one replay filter: one identity, from one source address.
 struct ReplayScope: Hashable, Sendable {
     private enum Address: Hashable, Sendable {
@@ -15,12 +17,11 @@ struct ReplayScope: Hashable, Sendable {
     /// - Parameter address: four or sixteen bytes in network order. With another number of bytes, the scope is the
     ///   whole identity. An IPv4 address in IPv6 form counts as IPv4.
     init(identity: Int, address: [UInt8]) {
-        let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
+        let address = IPNetwork.short(address)
         self.identity = identity
         self.address =
             switch address.count {
             case 4: .host(Self.number(address))
-            case 16 where address.starts(with: mapped): .host(Self.number(address.dropFirst(mapped.count)))
             case 16: .network(Self.number(address.prefix(8)))
             default: .any
             }

@@ -1,3 +1,4 @@
+internal import FerryPlatform
 internal import NIOCore
 
 /// The first handler above the socket of a connection from a proxy. It reads the ``ProxyHeader``, tells the next
@@ -78,7 +79,7 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     /// Whether a header names the proxy's own end of the connection. HAProxy begins its health checks so in version 1.
     private func isProxy(_ client: SocketAddress) -> Bool {
-        client.port == self.proxy.port && client.shortIPBytes == self.proxy.shortIPBytes
+        client.port == self.proxy.port && IPNetwork.short(client.ipBytes) == IPNetwork.short(self.proxy.ipBytes)
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {

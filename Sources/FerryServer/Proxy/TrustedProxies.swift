@@ -15,7 +15,7 @@ package struct TrustedProxies: Hashable, Sendable {
     }
 
     package func contains(_ address: SocketAddress) -> Bool {
-        let bytes = address.shortIPBytes
+        let bytes = address.ipBytes
         return self.networks.contains { $0.contains(bytes) }
     }
 }
@@ -39,12 +39,5 @@ extension SocketAddress {
         case .v6(let address): withUnsafeBytes(of: address.address) { Array($0[8..<24]) }
         case .unixDomainSocket: []
         }
-    }
-
-    /// ``ipBytes``, with four bytes for each IPv4 address. A socket of both IP versions shows such an address as the end
-    /// of an IPv6 address (RFC 4291, 2.5.5.2).
-    var shortIPBytes: [UInt8] {
-        let (bytes, mapped) = (self.ipBytes, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff] as [UInt8])
-        return bytes.count == 16 && bytes.starts(with: mapped) ? Array(bytes[mapped.count...]) : bytes
     }
 }
