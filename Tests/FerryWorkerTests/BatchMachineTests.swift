@@ -10,8 +10,10 @@ struct BatchMachineTests {
     private var machine = BatchMachine(size: 2, now: .uptimeNanoseconds(0))
     private var now = NIODeadline.uptimeNanoseconds(0)
 
+    private var heldClients: Set<Int> = []
+
     private mutating func step() -> BatchMachine.Action? {
-        self.machine.step(now: self.now)
+        self.machine.step(now: self.now) { self.heldClients.contains($0) }
     }
 
     private mutating func pass(_ time: TimeAmount) { self.now = self.now + time }
@@ -122,6 +124,30 @@ struct BatchMachineTests {
         #expect(self.step() == .write(self.accepted(1), endsBatch: false))
         self.machine.committed(now: self.now)
         #expect(self.step() == .take)
+    }
+
+    @Test mutating func `The late rows of a held client leave the connection to others`() {
+        self.take(1, 2)
+        self.pass(BatchMachine.writeLimit)
+        guard case .write = self.step() else {
+            Issue.record("The batch is not written.")
+            return
+        }
+        #expect(self.machine.unansweredClients == [0])
+        self.machine.committed(now: self.now)
+        self.heldClients = [0]
+        #expect(self.step() == .take)
+    }
+
+    @Test mutating func `A client with one answer in a batch counts as answered`() {
+        self.take(1, 2)
+        _ = self.machine.answered(1, .accepted(.confirmed))
+        self.pass(BatchMachine.writeLimit)
+        guard case .write = self.step() else {
+            Issue.record("The batch is not written.")
+            return
+        }
+        #expect(self.machine.unansweredClients == [])
     }
 
     @Test mutating func `Rows of a select that took too long are not sent`() {
@@ -387,6 +413,15 @@ struct HeldClientsTests {
         #expect(held.note(.silent, of: 3, now: self.start) == nil)
         #expect(held.note(.works, of: 3, now: self.start) == .released)
         #expect(held.clients.isEmpty)
+    }
+
+    @Test func `A client that was held without an answer is reported again with the better reason`() {
+        var held = HeldClients()
+        #expect(held.note(.unanswered, of: 0, now: self.start) == .held(.unanswered))
+        #expect(held.note(.unreachable, of: 0, now: self.start) == .held(.unreachable))
+        #expect(held.note(.unanswered, of: 0, now: self.start) == nil)
+        #expect(held.note(.refused(nil), of: 0, now: self.start) == nil)
+        #expect(held.trial(now: self.start + .seconds(1)) == 0)
     }
 
     @Test func `Many held clients are tried in turn, and leave the connections to others`() {

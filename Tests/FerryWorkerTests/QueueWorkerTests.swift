@@ -220,18 +220,57 @@ struct QueueWorkerTests {
         #expect(try world.query("select count(*) from ferry.push") == "500")
     }
 
+    @Test func `A client whose APNs does not answer waits, and the others do not`() async throws {
+        let world = try await QueueWorld {
+            $0.rules = [HTTP2Rule(prefix: [0xdd], status: 200, delay: .seconds(15))]
+        }
+        let clients = [
+            WorkerClient(name: "near", upstream: 0, topics: [QueueWorld.topic]),
+            WorkerClient(name: "far", upstream: 1, topics: [QueueWorld.topic]),
+        ]
+        try world.insert(2000, client: "far", prefix: "dd", columns: ["due": "now() - interval '1 min'"])
+        try world.insert(500, client: "near")
+        try await world.work(connections: 2, batch: 50, clients: clients, upstreams: [{ _ in }, { _ in }])
+        try await world.wait(for: "500", from: "select count(*) from ferry.outcome where client = 'near'")
+        #expect(try world.query("select count(*) from ferry.outcome where client = 'far'") == "0")
+        try await world.waitForEvent { $0 == .held(client: "far", .unanswered) }
+        try await world.waitForEvent { $0 == .released(client: "far") }
+        #expect(world.record.doubled == 0)
+        await world.end()
+    }
+
+    @Test func `A million rows of a held client cost others nothing, and rows of unknown clients are refused`() async throws {
+        let world = try await QueueWorld { $0.topics = ["com.example.good"] }
+        let clients = [
+            WorkerClient(name: "bad", upstream: 0, topics: ["com.example.bad"]),
+            WorkerClient(name: "good", upstream: 0, topics: ["com.example.good"]),
+        ]
+        try world.insert(1_000_000, client: "bad", columns: ["due": "now() - interval '1 min'"])
+        try await world.work(connections: 2, batch: 50, clients: clients)
+        try await world.waitForEvent { $0 == .held(client: "bad", .refused(.topicDisallowed)) }
+        try world.insert(500, client: "good")
+        try world.insert(5, client: "nobody")
+        try await world.wait(for: "505", from: "select count(*) from ferry.outcome")
+        let found = try world.query("select client, word, count(*) from ferry.outcome group by 1, 2 order by 1")
+        #expect(found == "good|accepted|500\nnobody|rejected|5")
+        await world.end()
+    }
+
     @Test func `An APNs that answers late delays no batch, and its answers are written`() async throws {
         let world = try await QueueWorld {
-            // On a cold connection, the others would wait for the first.
-            $0.coldStart = false
             $0.rules = [HTTP2Rule(prefix: [0xdd], status: 200, delay: .seconds(8))]
         }
+        try await world.work(connections: 1, batch: 10)
+        // On a cold connection, the others would wait for the first.
+        try world.insert(1)
+        try await world.drain()
         try world.insert(1, prefix: "dd")
         try world.insert(50)
-        try await world.work(connections: 1, batch: 10)
         try await world.wait(for: "1", from: "select count(*) from ferry.push where due > now() + interval '30 s'")
+        try await world.wait(for: "accepted|51", from: self.words)
+        #expect(try world.query("select count(*) from ferry.push") == "1")
         try await world.drain()
-        #expect(try world.query(self.words) == "accepted|51")
+        #expect(try world.query(self.words) == "accepted|52")
         #expect(world.record.doubled == 0)
         await world.end()
     }

@@ -33,6 +33,7 @@ struct WorkerMessages: Sendable {
                 case .refused(nil): "APNs refuses its credentials"
                 case .refused(let reason?): "APNs refuses its credentials or topic (\(reason.rawValue.printable))"
                 case .unreachable: "there is no connection to APNs"
+                case .unanswered: "APNs does not answer"
                 }
             self.write(
                 .alarm(

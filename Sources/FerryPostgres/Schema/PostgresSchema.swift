@@ -105,6 +105,9 @@ package enum PostgresSchema {
         create index push_due on ferry.push (due, id)
         """,
         """
+        create index push_client on ferry.push (client, due, id)
+        """,
+        """
         create table ferry.outcome (
           id bigint primary key, client text not null, key text, word text not null, status smallint, reason text,
           apns_id uuid not null, at timestamptz not null default now())

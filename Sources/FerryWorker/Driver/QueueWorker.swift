@@ -146,6 +146,16 @@ package final class QueueWorker: @unchecked Sendable {
     /// The names of the clients whose rows are left alone.
     var heldNames: [String] { self.held.clients.map { self.configuration.clients[$0].name } }
 
+    func isHeld(_ client: Int) -> Bool { self.held.contains(client) }
+
+    /// The select of the next batch.
+    var takeStatement: PostgresStatement {
+        let (held, size) = (self.heldNames, Int64(self.configuration.batch))
+        return held.isEmpty
+            ? PostgresStatement(WorkerSQL.take, [.integer(size)])
+            : PostgresStatement(WorkerSQL.takeBesideHeld, [.texts(held), .integer(size)])
+    }
+
     /// The name of a held client of which one row is to be tried now.
     func trial() -> String? { self.held.trial(now: .sinceBoot).map { self.configuration.clients[$0].name } }
 

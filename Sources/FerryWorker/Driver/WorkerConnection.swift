@@ -54,7 +54,7 @@ final class WorkerConnection: @unchecked Sendable {
 
     /// Carries out what is to be done now.
     func run() {
-        while let action = self.machine.step(now: .sinceBoot) { self.carryOut(action) }
+        while let action = self.machine.step(now: .sinceBoot, isHeld: self.worker.isHeld) { self.carryOut(action) }
         guard !self.isFinished, let deadline = self.machine.deadline else { return }
         if let timer, timer.deadline <= deadline, timer.deadline > .sinceBoot { return }
         self.timer?.task.cancel()
@@ -121,10 +121,7 @@ final class WorkerConnection: @unchecked Sendable {
             if let trial {
                 PostgresStatement(WorkerSQL.takeOne, [.text(trial)])
             } else {
-                PostgresStatement(
-                    WorkerSQL.take,
-                    [.texts(self.worker.heldNames), .integer(Int64(self.worker.configuration.batch))]
-                )
+                self.worker.takeStatement
             }
         session.send(PostgresStatement("begin"), within: Self.limit) { _ in }
         session.send(statement, within: Self.limit) { answer in
@@ -153,7 +150,10 @@ final class WorkerConnection: @unchecked Sendable {
 
     private func write(_ write: BatchMachine.Write, endsBatch: Bool) {
         let statements = WorkerSQL.statements(write, keepsAccepted: self.worker.configuration.keepsAccepted)
-        if endsBatch { self.worker.noteBatch(.sinceBoot - self.takenAt) }
+        if endsBatch {
+            self.worker.noteBatch(.sinceBoot - self.takenAt)
+            for client in self.machine.unansweredClients { self.worker.note(.unanswered, of: client) }
+        }
         let begin = endsBatch ? [] : [PostgresStatement("begin")]
         self.finishTransaction(begin + statements + [PostgresStatement("commit")], write)
     }

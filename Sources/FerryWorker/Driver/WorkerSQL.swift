@@ -3,7 +3,7 @@ internal import NIOCore
 
 /// The statements of a worker.
 enum WorkerSQL {
-    /// Takes rows: `$1` the clients that are left alone, `$2` the number. ``RowReader`` has the columns.
+    /// Takes rows, `$1` at most. ``RowReader`` has the columns.
     ///
     /// A value that no push can have is not read: some of 100 MB would take longer than a batch may.
     static let take: StaticString = """
@@ -13,8 +13,32 @@ enum WorkerSQL {
             case when pg_column_size(p.headers) > 4096 then '0'::json else p.headers end,
             p.attempts, p.apns_id, p.expires, o.id is not null, coalesce(p.expires <= now(), false)
           from ferry.push p left join ferry.outcome o on o.client = p.client and o.key = p.key
-          where p.due <= now() and p.client <> all($1::text[])
-          order by p.due, p.id limit $2 for update of p skip locked
+          where p.due <= now() order by p.due, p.id limit $1 for update of p skip locked
+        """
+    /// Takes rows while the clients in `$1` are left alone, about `$2` at most. Each of the other clients gets a part.
+    ///
+    /// The rows of a held client may be millions, and nobody removes them. Here no row of theirs is looked at: the names of
+    /// clients, and then the rows of each, come out of the index `push_client`. The comparison of two columns at once makes no
+    /// other index usable.
+    static let takeBesideHeld: StaticString = """
+        with recursive c(client) as (
+          (select client from ferry.push order by client limit 1)
+          union all
+          select (select p.client from ferry.push p where p.client > c.client order by p.client limit 1)
+            from c where c.client is not null
+        ), others as materialized (
+          select client from c where client <> all($1::text[]) order by random() limit $2
+        )
+        select p.id, case when pg_column_size(p.client) <= 1024 then p.client end,
+            case when pg_column_size(p.token) <= 1024 then p.token end,
+            case when pg_column_size(p.payload) <= 16384 then p.payload end,
+            case when pg_column_size(p.headers) > 4096 then '0'::json else p.headers end,
+            p.attempts, p.apns_id, p.expires, o.id is not null, coalesce(p.expires <= now(), false)
+          from others cross join lateral (
+            select * from ferry.push p
+              where (p.client, p.due) >= (others.client, '-infinity') and (p.client, p.due) <= (others.client, now())
+              order by p.client, p.due, p.id limit $2 / (select count(*) from others) for update skip locked
+          ) p left join ferry.outcome o on o.client = p.client and o.key = p.key
         """
     /// Takes one row of a client, `$1`.
     static let takeOne: StaticString = """
@@ -24,8 +48,8 @@ enum WorkerSQL {
             case when pg_column_size(p.headers) > 4096 then '0'::json else p.headers end,
             p.attempts, p.apns_id, p.expires, o.id is not null, coalesce(p.expires <= now(), false)
           from ferry.push p left join ferry.outcome o on o.client = p.client and o.key = p.key
-          where p.due <= now() and p.client = $1
-          order by p.due, p.id limit 1 for update of p skip locked
+          where (p.client, p.due) >= ($1, '-infinity') and (p.client, p.due) <= ($1, now())
+          order by p.client, p.due, p.id limit 1 for update of p skip locked
         """
     /// Removes rows and writes their outcomes. Rows that another session has removed are passed over: their outcome is that of
     /// the other session. `$5` says whether accepted ones are kept.

@@ -19,8 +19,8 @@ package import NIOCore
 /// so that each row has one outcome. Another connection of the process may take such a row before its answer is written. It
 /// hides the row and does not send it: see ``holds(_:)``.
 ///
-/// After an input, carry out what ``step(now:)`` returns until it returns nil, and call it again at ``deadline``. Times are
-/// those of a clock that goes on while the computer sleeps.
+/// After an input, carry out what ``step(now:isHeld:)`` returns until it returns nil, and call it again at ``deadline``.
+/// Times are those of a clock that goes on while the computer sleeps.
 package struct BatchMachine {
     /// A row that was taken.
     package struct Row: Hashable, Sendable {
@@ -157,6 +157,8 @@ package struct BatchMachine {
     private var changes = Write()
     /// The rows that were sent and whose fate is not written.
     private var held: Set<Int64> = []
+    /// The clients that got no answer to any row of the last batch, which waited for ``writeLimit``.
+    package private(set) var unansweredClients: Set<Int> = []
     private var pause = Self.pauses.first
     private var connectWait = Self.connectWaits.first
     private var stops: NIODeadline?
@@ -177,7 +179,7 @@ package struct BatchMachine {
     /// Whether the rows of the last select will be sent. If not, the transaction is rolled back.
     package var sends: Bool { if case .taken(let batch, _) = self.state { batch.unanswered > 0 } else { false } }
 
-    /// When ``step(now:)`` has to be called; nil if an input comes first.
+    /// When ``step(now:isHeld:)`` has to be called; nil if an input comes first.
     package var deadline: NIODeadline? {
         let own: NIODeadline?
         switch self.state {
@@ -278,17 +280,20 @@ package struct BatchMachine {
     // MARK: Steps
 
     /// Returns the next thing to do now.
-    package mutating func step(now: NIODeadline) -> Action? {
+    ///
+    /// - Parameter isHeld: whether the rows of a client are left alone.
+    package mutating func step(now: NIODeadline, isHeld: (Int) -> Bool) -> Action? {
         switch self.state {
         case .away(let until):
             if self.isOver(now) { return self.finish() }
             guard now >= until else { return nil }
             self.state = .free(look: now)
             return .connect
-        case .free(let look): return self.stepFree(look, now: now)
+        case .free(let look): return self.stepFree(look, now: now, isHeld)
         case .taken(let batch, _): return self.begin(batch, now: now)
         case .sending(let batch, let until):
             guard batch.unanswered == 0 || now >= until || self.isPastStop(now) else { return nil }
+            if now >= until, !batch.isTrial { self.noteUnanswered(batch) }
             return self.end(batch)
         case .taking, .writing: return self.isPastStop(now - Self.lastWriteLimit) ? self.finish() : nil
         case .finished: return nil
@@ -307,7 +312,7 @@ package struct BatchMachine {
         return .finish
     }
 
-    private mutating func stepFree(_ look: NIODeadline, now: NIODeadline) -> Action? {
+    private mutating func stepFree(_ look: NIODeadline, now: NIODeadline, _ isHeld: (Int) -> Bool) -> Action? {
         if self.stops != nil, self.changes.isEmpty || self.isPastStop(now) {
             return self.isOver(now) ? self.finish() : nil
         }
@@ -317,8 +322,10 @@ package struct BatchMachine {
             self.state = .writing(self.changes, next: .zero)
             return .write(self.changes, endsBatch: false)
         }
-        // With a whole batch late, APNs is slow, and more rows would only wait.
-        guard self.late.count < self.size else {
+        // With a whole batch late, APNs is slow, and more rows would only wait. No rows of held clients come.
+        let isSlow =
+            self.late.count >= self.size && self.late.values.count { !($0.client.map(isHeld) ?? false) } >= self.size
+        guard !isSlow else {
             self.state = .free(look: now + Self.pauses.first)
             return nil
         }
@@ -327,6 +334,7 @@ package struct BatchMachine {
     }
 
     private mutating func begin(_ batch: Batch, now: NIODeadline) -> Action? {
+        self.unansweredClients = []
         guard !batch.rows.isEmpty else {
             self.state = .writing(Write(), next: batch.isTrial ? .zero : self.pause)
             if !batch.isTrial { self.pause = min(self.pause * 2, Self.pauses.last) }
@@ -335,6 +343,11 @@ package struct BatchMachine {
         self.pause = Self.pauses.first
         self.state = .sending(batch, until: now + (batch.isTrial ? Self.trialLimit : Self.writeLimit))
         return batch.unanswered > 0 ? .send : self.end(batch)
+    }
+
+    private mutating func noteUnanswered(_ batch: Batch) {
+        let clients = Set(batch.rows.compactMap { $0.fate == nil ? $0.client : nil })
+        self.unansweredClients = clients.subtracting(batch.rows.compactMap { $0.fate == nil ? nil : $0.client })
     }
 
     private mutating func end(_ batch: Batch) -> Action {

@@ -1,13 +1,15 @@
 package import FerryCore
 package import NIOCore
 
-/// The clients whose rows are left alone, because APNs refuses their credentials or topic, or cannot be reached. One of
-/// their rows is tried each second. A machine without I/O.
+/// The clients whose rows are left alone, because APNs refuses their credentials or topic, cannot be reached, or does not
+/// answer. One of their rows is tried each second. A machine without I/O.
 package struct HeldClients {
     package enum Cause: Hashable, Sendable {
         /// The reason is nil if the handshake was refused.
         case refused(Reason?)
         case unreachable
+        /// The first sign of trouble. One of the others may follow, and is the better reason.
+        case unanswered
     }
 
     package enum Change: Hashable, Sendable {
@@ -23,15 +25,16 @@ package struct HeldClients {
     /// all the time.
     package static let reportInterval: TimeAmount = .minutes(1)
 
-    /// The next trial of each held client.
-    private var held: [Int: NIODeadline] = [:]
+    private var held: [Int: (cause: Cause, nextTrial: NIODeadline)] = [:]
     private var nextTrial: NIODeadline = .distantPast
-    private var reported: [Int: NIODeadline] = [:]
+    private var reported: [Int: (cause: Cause, at: NIODeadline)] = [:]
 
     package init() {}
 
     /// The held clients, in no order.
     package var clients: [Int] { Array(self.held.keys) }
+
+    package func contains(_ client: Int) -> Bool { self.held[client] != nil }
 
     /// Notes what an outcome says about a client. Returns a change that is worth a report.
     package mutating func note(_ sign: ClientSign, of client: Int, now: NIODeadline) -> Change? {
@@ -42,23 +45,32 @@ package struct HeldClients {
             return self.reported[client] == nil ? nil : .released
         case .refused(let reason): return self.hold(client, .refused(reason), now: now)
         case .unreachable: return self.hold(client, .unreachable, now: now)
+        case .unanswered: return self.hold(client, .unanswered, now: now)
         }
     }
 
     private mutating func hold(_ client: Int, _ cause: Cause, now: NIODeadline) -> Change? {
-        guard self.held[client] == nil else { return nil }
-        self.held[client] = now + Self.trialInterval
-        if let last = self.reported[client], now - last < Self.reportInterval { return nil }
-        self.reported[client] = now
+        if let present = self.held[client] {
+            guard present.cause == .unanswered, cause != .unanswered else { return nil }
+            self.held[client]?.cause = cause
+        } else {
+            self.held[client] = (cause, now + Self.trialInterval)
+        }
+        if let last = self.reported[client], now - last.at < Self.reportInterval,
+            last.cause != .unanswered || cause == .unanswered
+        {
+            return nil
+        }
+        self.reported[client] = (cause, now)
         return .held(cause)
     }
 
     /// Returns the client whose turn it is to be tried, and sets its next turn.
     package mutating func trial(now: NIODeadline) -> Int? {
-        guard self.nextTrial <= now, let (client, due) = self.held.min(by: { $0.value < $1.value }), due <= now else {
-            return nil
-        }
-        self.held[client] = now + Self.trialInterval
+        guard self.nextTrial <= now,
+            let (client, hold) = self.held.min(by: { $0.value.nextTrial < $1.value.nextTrial }), hold.nextTrial <= now
+        else { return nil }
+        self.held[client]?.nextTrial = now + Self.trialInterval
         self.nextTrial = now + Self.trialPause
         return client
     }

@@ -59,7 +59,7 @@ package enum RowFate: Hashable, Sendable {
             switch ClientSign(rejection) {
             case .refused: self = .left
             case .silent: self = again(Self.busyWaits)
-            case .works, .unreachable:
+            case .works, .unreachable, .unanswered:
                 let status = rejection.status.flatMap { Int16(exactly: $0) }
                 self = .done(Ending(.rejected, status: status, reason: rejection.reason.rawValue))
             }
@@ -86,6 +86,9 @@ package enum ClientSign: Hashable, Sendable {
     case refused(Reason?)
     /// There is no connection to APNs.
     case unreachable
+    /// A whole batch got no answer in ``BatchMachine/writeLimit``.
+    case unanswered
+    /// The outcome tells nothing about other pushes.
     case silent
 
     package init(_ outcome: Outcome) {
