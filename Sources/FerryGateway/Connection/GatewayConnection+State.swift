@@ -72,5 +72,8 @@ extension GatewayConnection {
         var since: NIODeadline
         /// Whether the window was full for too long. If so, the stop does not wait for silence.
         var isUrgent: Bool
+        /// Whether what is read goes to a new owner of the store, who gets it only after the client has connected to him. What
+        /// the last word leaves to the client must therefore be what was not read.
+        var handsOver = false
     }
 }

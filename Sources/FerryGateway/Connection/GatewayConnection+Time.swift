@@ -54,7 +54,10 @@ extension GatewayConnection {
                     guard let accepted else { return self.closeOutput(now: now, &effects) }
                     self.ledger.keepFollowers(of: accepted.sequence)
                     let id = EpisodeID(connection: self.id, sequence: accepted.sequence)
-                    self.state = .calming(Candidate(word: .shutdown(accepted), knownAt: now, episode: id))
+                    var candidate = Candidate(word: .shutdown(accepted), knownAt: now, episode: id)
+                    // There are no followers, and what is read while the journal writes would become some.
+                    candidate.isDurable = stop.handsOver && self.ledger.isResolved
+                    self.state = .calming(candidate)
                 } else if let brokenEnd = self.brokenEnd, self.ledger.isResolved || brokenEnd <= now {
                     return self.violated(now: now, &effects)
                 } else {
@@ -147,8 +150,9 @@ extension GatewayConnection {
     private func stopAt(_ stop: Stop) -> NIODeadline {
         guard !stop.isUrgent, let endsAt else { return stop.since }
         let limit = endsAt - GatewayBounds.lastWord
-        guard self.ledger.isResolved else { return limit }
-        return min(limit, self.pace.heardAt + GatewayBounds.shutdownQuiet + self.roundTrip + self.roundTrip)
+        let quiet = GatewayBounds.shutdownQuiet + self.roundTrip + self.roundTrip
+        guard self.ledger.isResolved else { return stop.handsOver ? max(limit, endsAt - quiet) : limit }
+        return min(limit, self.pace.heardAt + quiet)
     }
 
     /// When a stop gives up a candidate that is a rejection. A client that never pauses would otherwise get no last

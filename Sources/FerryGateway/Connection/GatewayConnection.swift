@@ -267,15 +267,19 @@ struct GatewayConnection: ~Copyable, Sendable {
 
     /// Ends the connection, with status 10 where that is safe.
     ///
-    /// - Parameter end: when the connection is closed at the latest.
+    /// - Parameters:
+    ///   - end: when the connection is closed at the latest.
+    ///   - handsOver: see ``Stop/handsOver``.
     mutating func shutDown(
         by end: NIODeadline,
+        handsOver: Bool = false,
         now: NIODeadline,
         standing: ReplayFilter.Standing,
         effects: inout [Effect]
     ) -> Action {
         self.endsAt = end
         self.stop = self.stop ?? Stop(since: now, isUrgent: false)
+        self.stop?.handsOver = handsOver
         return self.proceed(now: now, standing: standing, &effects)
     }
 

@@ -206,7 +206,10 @@ struct GatewayScope: ~Copyable {
 
     /// Ends a connection, with status 10 where that is safe.
     mutating func shutDown(_ id: ConnectionID, by end: NIODeadline, _ around: Surroundings, _ effects: inout [Effect]) {
-        self.step(id, around, &effects) { $0.shutDown(by: end, now: $1, standing: $2, effects: &$3) }
+        let handsOver = around.tellable == .lastWords
+        self.step(id, around, &effects) {
+            $0.shutDown(by: end, handsOver: handsOver, now: $1, standing: $2, effects: &$3)
+        }
     }
 
     /// Passes the result of a job to a notification that waits for it.

@@ -50,6 +50,24 @@ import Testing
         #expect(old.closed == [connection] && old.machine.isHandedOver)
     }
 
+    @Test func `the last word leaves nothing to a client without a pause that is handed over, too`() throws {
+        let (old, _, connection) = try self.scenes()
+        old.push([1], 1, on: connection)
+        old.wait(.seconds(1))
+        var number: UInt8 = 1
+        while old.told.isEmpty, number < 200 {
+            number += 1
+            old.store.hold()
+            old.push([number], UInt32(number), on: connection)
+            old.wait(.milliseconds(40))
+            old.store.release()
+            old.wait(.milliseconds(10))
+        }
+        #expect(old.told == [ErrorResponse(status: .shutdown, identifier: UInt32(number))])
+        old.wait(.seconds(10))
+        #expect(old.closed == [connection] && old.machine.isHandedOver)
+    }
+
     @Test func `bytes that are read meanwhile are handed over before the close`() throws {
         let (old, new, connection) = try self.scenes()
         old.push([1], 1, on: connection)
