@@ -160,6 +160,10 @@ enum GatewayBounds {
     /// the reading may stop for at most 8 s. This time, ``journal`` and ``drainQuiet`` add up to 8 s.
     static let stop: TimeAmount = .seconds(6)
 
+    /// How long a reader of the feedback service waits for its rows from a ``SharedStore``. A list that came too late would
+    /// look empty, so that nobody could ever read a long one.
+    static let feedback: TimeAmount = .seconds(30)
+
     /// The bounds of notifications without a final answer.
     enum Jobs {
         /// The largest number of notifications without a final answer, of all clients together.

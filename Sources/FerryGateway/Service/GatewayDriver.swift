@@ -229,7 +229,7 @@ final class GatewayDriver: @unchecked Sendable {
             self.withFeedback { claim = $0.claim(identity, now: .now()) }
             return body(claim.map { ClaimedFeedback($0, of: self) })
         }
-        shared.takeFeedback(of: self.storeNames[identity], within: GatewayBounds.Journal.patience, on: self.eventLoop) {
+        shared.takeFeedback(of: self.storeNames[identity], within: GatewayBounds.feedback, on: self.eventLoop) {
             switch $0 {
             case .success(let rows): body(rows)
             case .failure(let error):

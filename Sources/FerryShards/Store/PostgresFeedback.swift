@@ -16,6 +16,9 @@ struct PostgresFeedback: Sendable {
     private static let readers = 8
     private static let reading = Locked(0)
 
+    /// The largest number of rows for one reader, so that they come in time. The next reader gets the next ones.
+    private static let rows = 100_000
+
     let connection: String
     let node: String
 
@@ -33,7 +36,7 @@ struct PostgresFeedback: Sendable {
         do throws(PostgresError) {
             _ = try await session.send(PostgresStatement(ShardSQL.begin), within: Self.limit)
             let rows = try await session.send(
-                PostgresStatement(ShardSQL.feedback, [.text(client), .integer(Int64(FeedbackRows.limit))]),
+                PostgresStatement(ShardSQL.feedback, [.text(client), .integer(Int64(Self.rows))]),
                 within: Self.limit
             )
             return Claim(rows, session)
