@@ -206,7 +206,7 @@ enum GatewayBounds {
 
         /// How long the clients of a former owner wait after it has handed everything over. The new owner reads that within
         /// this time, and then knows the copies of clients that send again after a close.
-        static let handover: TimeAmount = .seconds(1)
+        static let handover: TimeAmount = .seconds(2)
 
         /// How long a segment stays after its last job was answered. Its frames may be needed after a crash.
         static let lifetime = GatewayBounds.crashLifetime

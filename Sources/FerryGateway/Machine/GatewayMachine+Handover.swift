@@ -5,7 +5,7 @@ internal import NIOCore
 /// The handing over of a shared store to the process that has taken it.
 ///
 /// ```
-///   owner ──▶ handing over: commits go on ──▶ all are handed over ──▶ 1 s ──▶ saying goodbye ──▶ over
+///   owner ──▶ handing over: commits go on ──▶ all are handed over ──▶ 2 s ──▶ saying goodbye ──▶ over
 /// ```
 ///
 /// Nothing is forwarded any more, and no rejection is told. Reading goes on: a client that wrote to a stopped process takes

@@ -79,6 +79,15 @@ package struct ShardKeeper: Sendable {
         var at: NIODeadline
     }
 
+    /// Late segments for the gateway. They come together, because a notification may be in one and its answer in the next.
+    private struct Lot {
+        static let limit = 16 << 20
+
+        var segments: [StoredSegment] = []
+        var length = 0
+        var since = NIODeadline.distantPast
+    }
+
     package let shard: Int
     private let node: String
     private let away: ShardAway
@@ -93,8 +102,9 @@ package struct ShardKeeper: Sendable {
     /// Every term that was this owner's, and the one that its take replaced. The last one is the present term.
     private var terms: [ShardTerm] = []
     private var commits: ShardCommits
-    /// The late segments that the gateway has, and has not taken over.
+    /// The late segments that the gateway has or gets, and has not taken over.
     private var offered: Set<UInt64> = []
+    private var lot = Lot()
     private var isWanted = false
     /// Whether the gateway has finished, and cleanly.
     private var finish: Bool?
@@ -354,11 +364,11 @@ package struct ShardKeeper: Sendable {
         case (.owning, .append, .appended(isOwner: false)):
             self.becomeFenced(now: now)
         case (.owning(var owner), .beat, .beat(let beat?)):
-            owner.beatAt = max(now, sent.at + self.rules.beat)
-            self.state = .owning(owner)
             self.commits.prune(now: now)
             self.extendRight(owner, from: sent.at, now: now)
-            self.take(beat, isComplete: owner.missing == 0)
+            let hasMore = self.take(beat, isComplete: owner.missing == 0, now: now)
+            owner.beatAt = hasMore ? now : max(now, sent.at + self.rules.beat)
+            self.state = .owning(owner)
         case (.owning, .free, .freed):
             self.end(.released(isFreed: true))
 
@@ -376,17 +386,28 @@ package struct ShardKeeper: Sendable {
         }
     }
 
-    private mutating func take(_ beat: ShardBeat, isComplete: Bool) {
-        // Before the ring is written, rows that a lost commit took over seem to be new.
-        if isComplete {
-            let room = max(0, Self.offeredLimit - self.offered.count)
-            let late = beat.late.prefix(room).filter { self.offered.insert($0.number).inserted }
-            if !late.isEmpty { self.actions.append(.late(late)) }
-        }
+    /// Returns whether more late segments may wait, and there is room for them.
+    private mutating func take(_ beat: ShardBeat, isComplete: Bool, now: NIODeadline) -> Bool {
         if let wanted = beat.wanted, wanted != self.node, !self.isWanted {
             self.isWanted = true
             self.actions.append(.wanted(by: wanted))
         }
+        // Before the ring is written, rows that a lost commit took over seem to be new.
+        return isComplete && self.collect(beat.late, now: now)
+    }
+
+    private mutating func collect(_ late: [StoredSegment], now: NIODeadline) -> Bool {
+        let room = max(0, Self.offeredLimit - self.offered.count)
+        let new = late.prefix(room).filter { self.offered.insert($0.number).inserted }
+        if self.lot.segments.isEmpty { self.lot.since = now }
+        self.lot.segments += new
+        self.lot.length += new.reduce(0) { $0 + $1.bytes.count }
+        let isFull = self.offered.count >= Self.offeredLimit || self.lot.length >= Lot.limit
+        if !self.lot.segments.isEmpty, new.isEmpty || isFull || self.lot.since + self.rules.late <= now {
+            self.actions.append(.late(self.lot.segments))
+            self.lot = Lot()
+        }
+        return new.count == ShardBeat.limit && self.offered.count < Self.offeredLimit
     }
 
     private mutating func becomeFenced(now: NIODeadline) {

@@ -38,6 +38,10 @@ package struct ShardRules: Sendable {
     /// commits, and holds the lock meanwhile.
     package internal(set) var underWay = 16
 
+    /// The owner collects late segments for so long at most. Then it has passed them on before the former owner closes its
+    /// clients.
+    package internal(set) var late = TimeAmount.seconds(1)
+
     /// Whether old commits are written before new ones after a come-back.
     var keepsOrder = true
     /// Whether an owner that was away for the grace waits until no other can have the right.

@@ -79,7 +79,10 @@ package enum ShardReturn: Hashable, Sendable {
 
 /// The rows of a beat.
 package struct ShardBeat: Hashable, Sendable {
-    /// Segments that a former owner handed over and that no commit has taken over: the first 16, in ascending order.
+    /// The largest number of late segments in one answer.
+    package static let limit = 16
+
+    /// The first segments that a former owner handed over and that no commit has taken over, in ascending order.
     package var late: [StoredSegment]
     /// The node that shall have the shard next.
     package var wanted: String?

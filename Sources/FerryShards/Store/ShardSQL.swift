@@ -36,7 +36,7 @@ enum ShardSQL {
     static let beat: StaticString = """
         select s.wanted, l.number, l.bytes from ferry.shard s left join ferry.late l on l.shard = s.id and not l.done
            and l.number <> all($3::bigint[])
-         where s.id = $1::int and s.term = $2::uuid and s.pid = pg_backend_pid() order by l.number limit 16
+         where s.id = $1::int and s.term = $2::uuid and s.pid = pg_backend_pid() order by l.number limit $4
         """
     static let free: StaticString = "update ferry.shard set freed = true where id = $1::int and term = $2::uuid"
     /// An owner that wrote nothing gives its epoch back, so that repeated tries do not use all epochs up.

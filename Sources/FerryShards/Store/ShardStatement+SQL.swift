@@ -30,7 +30,10 @@ extension ShardStatement {
         case .beat(let term, let known):
             return PostgresStatement(
                 ShardSQL.beat,
-                [id, .text(term.text), .integers(known.map { Int64(bitPattern: $0) })]
+                [
+                    id, .text(term.text), .integers(known.map { Int64(bitPattern: $0) }),
+                    .integer(Int64(ShardBeat.limit)),
+                ]
             )
         case .free(let term):
             guard let unused else { return PostgresStatement(ShardSQL.free, [id, .text(term.text)]) }

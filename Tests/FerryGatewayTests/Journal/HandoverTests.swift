@@ -38,12 +38,12 @@ import Testing
         #expect(self.deadLetters(old).isEmpty)
     }
 
-    @Test func `it says goodbye to its clients a second later, and names the last notification that it handed over`()
+    @Test func `it says goodbye to its clients two seconds later, and names the last notification that it handed over`()
         throws
     {
         let (old, _, connection) = try self.scenes()
         old.push([1], 1, on: connection)
-        old.wait(.milliseconds(990))
+        old.wait(.milliseconds(1990))
         #expect(old.told.isEmpty && old.closed.isEmpty)
         old.wait(.seconds(10))
         #expect(old.told == [ErrorResponse(status: .shutdown, identifier: 1)])

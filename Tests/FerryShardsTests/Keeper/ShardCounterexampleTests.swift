@@ -169,6 +169,10 @@ import Testing
         let cut = Self.play(rules) { _ in [(5000, .cut(Self.owner, for: 15_000))] }
         #expect(cut.allSatisfy { $0.account.faults.isEmpty })
         #expect(cut.contains { $0.account.fromMemory > 0 })
+        // A notification and its answer may be in two late segments. Judged one by one, it is sent once more.
+        rules.keeper.late = .zero
+        let apart = Self.play(rules) { _ in [(5000, .cut(Self.owner, for: 15_000))] }
+        #expect(apart.contains { !$0.account.faults.isEmpty })
     }
 
     @Test func `S19: a new process with the name of a paused one does not wait`() {

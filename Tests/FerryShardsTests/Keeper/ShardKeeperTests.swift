@@ -182,13 +182,70 @@ import Testing
         #expect(end == [.answer(3, .fenced), .close(driver.session), .over(.handedOver)])
     }
 
-    @Test func `late segments are told once`() {
-        let late = [StoredSegment(number: 90, bytes: [9])]
+    /// Late segments with these numbers.
+    private static func late(_ numbers: ClosedRange<UInt64>, length: Int = 1) -> [StoredSegment] {
+        numbers.map { StoredSegment(number: $0, bytes: [UInt8](repeating: 9, count: length)) }
+    }
+
+    /// The late segments that the actions pass on.
+    private static func passed(_ actions: [ShardAction]) -> [StoredSegment] {
+        actions.flatMap { action -> [StoredSegment] in if case .late(let segments) = action { segments } else { [] } }
+    }
+
+    @Test func `late segments are passed on once, together, when a beat brings no new one`() {
         var driver = Driver.owner()
         _ = driver.wait(500)
-        #expect(driver.answer(.beat(ShardBeat(late: late))).contains(.late(late)))
+        #expect(Self.passed(driver.answer(.beat(ShardBeat(late: Self.late(90...92))))).isEmpty)
+        #expect(driver.wait(500) == [.send(.beat(term: Self.mine, known: [90, 91, 92]), driver.session)])
+        #expect(Self.passed(driver.answer(.beat(ShardBeat()))) == Self.late(90...92))
         _ = driver.wait(500)
-        #expect(!driver.answer(.beat(ShardBeat(late: late))).contains(.late(late)))
+        #expect(Self.passed(driver.answer(.beat(ShardBeat(late: Self.late(90...92))))).isEmpty)
+    }
+
+    @Test func `a full answer to a beat is followed by the next beat at once`() {
+        var driver = Driver.owner()
+        _ = driver.wait(500)
+        for first in [1, 17] as [UInt64] {
+            let actions = driver.answer(.beat(ShardBeat(late: Self.late(first...(first + 15)))))
+            #expect(actions.contains(.send(.beat(term: Self.mine, known: Set(1...(first + 15))), driver.session)))
+            #expect(Self.passed(actions).isEmpty)
+        }
+        let actions = driver.answer(.beat(ShardBeat(late: Self.late(33...40))))
+        #expect(!actions.contains { if case .send = $0 { true } else { false } })
+        _ = driver.wait(500)
+        #expect(Self.passed(driver.answer(.beat(ShardBeat()))) == Self.late(1...40))
+    }
+
+    @Test func `late segments that go on coming are passed on before the former owner closes its clients`() {
+        let rules = ShardRules.standard
+        #expect(rules.beat + rules.late + rules.beat <= GatewayBounds.Journal.handover)
+        var driver = Driver.owner()
+        for number in 1...2 as ClosedRange<UInt64> {
+            _ = driver.wait(500)
+            #expect(Self.passed(driver.answer(.beat(ShardBeat(late: Self.late(number...number))))).isEmpty)
+        }
+        _ = driver.wait(500)
+        #expect(Self.passed(driver.answer(.beat(ShardBeat(late: Self.late(3...3))))) == Self.late(1...3))
+    }
+
+    @Test func `many late segments, or long ones, are passed on in lots`() {
+        var driver = Driver.owner()
+        _ = driver.wait(500)
+        var passed: [StoredSegment] = []
+        for first in stride(from: UInt64(1), through: 4096, by: 16) {
+            #expect(passed.isEmpty)
+            passed = Self.passed(driver.answer(.beat(ShardBeat(late: Self.late(first...(first + 15))))))
+        }
+        #expect(passed == Self.late(1...4096))
+        // There is room again when the gateway has taken some over, and no beat is sent in vain before.
+        _ = driver.wait(500)
+        let full = driver.answer(.beat(ShardBeat(late: Self.late(5001...5016))))
+        #expect(full.allSatisfy { if case .right = $0 { true } else { false } })
+
+        var long = Driver.owner()
+        _ = long.wait(500)
+        let segments = Self.late(1...2, length: 8 << 20)
+        #expect(Self.passed(long.answer(.beat(ShardBeat(late: segments)))) == segments)
     }
 
     @Test func `while old commits are written again, late segments that a lost commit took over are not told again`() {
@@ -196,6 +253,8 @@ import Testing
         var driver = Driver.owner()
         _ = driver.wait(500)
         _ = driver.answer(.beat(ShardBeat(late: late)))
+        _ = driver.wait(500)
+        _ = driver.answer(.beat(ShardBeat()))
         for number in 1...20 as ClosedRange<UInt64> {
             _ = driver.pass(.commit(Self.commit(number, late: number == 20 ? [90] : [])))
             _ = driver.answer(.appended(isOwner: true))

@@ -92,6 +92,9 @@ final class ModelGateway {
     private var isDue = false
     /// The jobs that a commit stores, and the names that it answers.
     private var pending: [UInt64: (read: [UInt64], answered: [Int])] = [:]
+    /// The commits that it counts as durable, although PostgreSQL does not have them.
+    private var served: Set<UInt64> = []
+    private var waiting: Int { self.pending.count - self.served.count }
 
     private var ready: [UInt64] = []
     private var isTurnDue = false
@@ -174,6 +177,7 @@ final class ModelGateway {
             self.world.account.answerIsDurable(record.name, to: self)
         }
         for record in records where record.kind == .read && !answered.contains(record.job) {
+            self.world.account.tookOver(record.name, by: self)
             self.note(read: record.name)
         }
         self.commitSoon()
@@ -187,14 +191,14 @@ final class ModelGateway {
     }
 
     private func commitSoon() {
-        if self.pending.isEmpty { return self.seal() }
+        if self.waiting == 0 { return self.seal() }
         guard !self.isDue else { return }
         self.isDue = true
         self.process.run(after: .milliseconds(10), on: .session) { self.sealIfDue() }
     }
 
     private func sealIfDue() {
-        if self.isDue, self.pending.count < self.world.rules.commits || self.state == .fenced { self.seal() }
+        if self.isDue, self.waiting < self.world.rules.commits || self.state == .fenced { self.seal() }
     }
 
     private func seal() {
@@ -230,11 +234,13 @@ final class ModelGateway {
         self.records = []
         self.changes = []
         self.lateNumbers = []
+        if self.process.right == .fromMemory { self.served.insert(commit.segment.number) }
         self.process.feed(.commit(commit))
     }
 
     func answered(commit number: UInt64, _ answer: StoreAnswer) {
         guard let commit = self.pending.removeValue(forKey: number) else { return }
+        self.served.remove(number)
         if answer == .durable {
             if let index = self.segments.lastIndex(where: { $0.number == number }) {
                 self.segments[index].isDurable = true
@@ -248,13 +254,19 @@ final class ModelGateway {
             }
             self.forward()
         }
-        if self.pending.isEmpty || self.isDue { self.seal() }
+        if self.waiting == 0 || self.isDue { self.seal() }
         self.endIfDone()
     }
 
     // MARK: Forwarding
 
-    func rightChanged() { self.forward() }
+    func rightChanged() {
+        if self.process.right == .fromMemory {
+            self.served.formUnion(self.pending.keys)
+            self.sealIfDue()
+        }
+        self.forward()
+    }
 
     private func forward() {
         guard !self.isTurnDue else { return }
@@ -337,8 +349,10 @@ final class ModelGateway {
             self.process.run(after: .zero, on: .session) { self.process.feed(.finish(isClean: isClean)) }
         case .fenced:
             self.state = .over
-            // The new owner has seen everything after a second.
-            self.process.run(after: .seconds(1), on: .session) { self.process.feed(.finish(isClean: false)) }
+            // The new owner has seen everything then.
+            self.process.run(after: GatewayBounds.Journal.handover, on: .session) {
+                self.process.feed(.finish(isClean: false))
+            }
         }
     }
 }

@@ -119,7 +119,8 @@ final class ModelPostgres {
         case .beat(let term, let known):
             guard self.tables.term == term, self.tables.pid == backend.pid || !self.world.rules.hasOneSession
             else { return .beat(nil) }
-            let late = self.tables.late.filter { !$0.value.isDone && !known.contains($0.key) }.keys.sorted().prefix(16)
+            let late = self.tables.late.filter { !$0.value.isDone && !known.contains($0.key) }.keys.sorted()
+                .prefix(ShardBeat.limit)
             let segments = late.map { StoredSegment(number: $0, bytes: self.tables.late[$0]?.bytes ?? []) }
             return .beat(ShardBeat(late: segments, wanted: self.tables.wanted))
         case .free(let term):

@@ -28,6 +28,10 @@ final class ShardAccount {
         var sends: [Send] = []
         /// The takes whose gateways know that the answer is durable.
         var answeredTo: Set<Int> = []
+        /// Whether PostgreSQL has an answer.
+        var isAnswerStored = false
+        /// The takes whose gateways took it over, although PostgreSQL had an answer.
+        var takenOverInVain: Set<Int> = []
     }
 
     unowned let world: ShardWorld
@@ -64,12 +68,18 @@ final class ShardAccount {
 
     func isDurable(_ name: Int) { self.pushes[name]?.isDurable = true }
     func answerIsDurable(_ name: Int, to gateway: ModelGateway) { self.pushes[name]?.answeredTo.insert(gateway.take) }
+    func tookOver(_ name: Int, by gateway: ModelGateway) {
+        if self.pushes[name]?.isAnswerStored == true { self.pushes[name]?.takenOverInVain.insert(gateway.take) }
+    }
     func rejected(_ name: Int) { self.pushes[name]?.isRowRolledBack = false }
 
     /// PostgreSQL has a commit.
     func wrote(_ commit: StoreCommit) {
-        for record in ModelRecord.records(commit.segment.bytes) where record.kind == .read {
-            self.pushes[record.name]?.isRolledBack = false
+        for record in ModelRecord.records(commit.segment.bytes) {
+            switch record.kind {
+            case .read: self.pushes[record.name]?.isRolledBack = false
+            case .answered: self.pushes[record.name]?.isAnswerStored = true
+            }
         }
     }
 
@@ -155,7 +165,9 @@ final class ShardAccount {
     private func checkDoubles(_ name: Int, _ push: Push) {
         for (index, send) in push.sends.enumerated().dropFirst() {
             let earlier = push.sends[..<index]
-            if send.isFromMemory || earlier.contains(where: \.isFromMemory) {
+            if push.takenOverInVain.contains(send.gateway.take), !push.wasAnswerLost {
+                self.fail("\(send.gateway.process.name) sent \(name), although its answer was handed over")
+            } else if send.isFromMemory || earlier.contains(where: \.isFromMemory) {
                 self.fromMemory += 1
             } else if earlier.contains(where: { $0.gateway === send.gateway }) {
                 self.fail("\(send.gateway.process.name) sent \(name) twice")
