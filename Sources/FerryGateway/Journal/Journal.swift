@@ -257,7 +257,8 @@ package struct Journal {
         self.buffer.write(client: id, identity: self.identities[scope.identity], address: scope.addressBytes)
     }
 
-    private mutating func begin(now: Moment) {
+    /// Begins a segment, if none is open.
+    mutating func begin(now: Moment) {
         guard self.openedAt == nil else { return }
         self.openedAt = now.monotonic
         self.entry = SegmentTable.Entry(number: self.number, openedAt: now.monotonic, answeredAt: now.monotonic)

@@ -31,6 +31,8 @@ extension GatewayMachine {
         self.dispatch.verdicts.events.append(.handingOver)
         self.lostBefore = self.lost
         self.dispatch.stop(isKept: true)
+        // The store may have answered commits that the database does not have. It answers this one after them.
+        if self.journal?.isIdle ?? false { self.journal?.begin(now: now) }
         self.sealJournal(now: now)
         self.handover = Handover(stage: .handingOver(segment: self.lastSegment ?? 0))
         self.goOnHandingOver(now: now)
