@@ -248,18 +248,20 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     private func read(_ statement: PostgresStatement) async throws(StoreError) -> PostgresRows {
         let deadline = ContinuousClock.now + Self.readLimit
         var reason = "PostgreSQL does not answer."
+        var isRefused = false
         repeat {
             if let session = try await self.session() {
                 do throws(PostgresError) {
                     return try await session.send(statement, within: Self.readLimit)
                 } catch {
                     reason = error.description
-                    if error.kind == .refused { break }
+                    isRefused = error.kind == .refused
                 }
             }
-            try? await Task.sleep(for: Self.readPause)
-        } while ContinuousClock.now < deadline && !Task.isCancelled
-        throw StoreError("Shard \(self.place.shard) cannot be read. \(reason)")
+            if !isRefused { try? await Task.sleep(for: Self.readPause) }
+        } while !isRefused && ContinuousClock.now < deadline && !Task.isCancelled
+        // PostgreSQL may answer soon, and the shard may be taken again at once.
+        throw StoreError("Shard \(self.place.shard) cannot be read. \(reason)", isInUse: !isRefused)
     }
 
     /// The present session of the owner.

@@ -150,6 +150,24 @@ struct PostgresStoreTests {
         await owner.store.close()
     }
 
+    @Test func `A shard that cannot be read for a while is not taken, and one that PostgreSQL refuses is an error`()
+        async throws
+    {
+        let database = try await ShardDatabase()
+        let owner = try TestOwner(database, "gw1")
+        _ = try await owner.store.open()
+        try database.server.query("alter database \(database.name) allow_connections false", in: "postgres")
+        try database.endSessions(of: "gw1")
+        let away = await #expect(throws: StoreError.self) { try await owner.store.segments(after: 0) }
+        #expect(away?.isInUse == true)
+        try database.server.query("alter database \(database.name) allow_connections true", in: "postgres")
+        try await database.until { owner.store.right.isHeld }
+        try database.query("alter table ferry.segment rename to other")
+        let refused = await #expect(throws: StoreError.self) { try await owner.store.segments(after: 0) }
+        #expect(refused?.isInUse == false)
+        await owner.store.close()
+    }
+
     // MARK: Rows
 
     @Test func `A line with a zero character is kept, and a line of the same notification changes nothing`()
