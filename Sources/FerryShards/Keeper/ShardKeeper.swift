@@ -380,6 +380,8 @@ package struct ShardKeeper: Sendable {
             if sent.kind == .retake { self.forgetFreshTerm() }
             self.actions.append(.trouble(reason))
             self.giveUp(now: now)
+            if case .over = self.state { break }
+            self.line = .down(dialAt: now + self.rules.refusedRetry)
         default:
             // The owner of a lock has lost it, or the answer is of another statement. The come-back asks.
             self.giveUp(now: now)

@@ -23,6 +23,8 @@ package struct ShardRules: Sendable {
     package internal(set) var widestSpread = TimeAmount.seconds(2)
     /// The time between two tries to connect, or to take a shard back.
     package internal(set) var retry = TimeAmount.milliseconds(200)
+    /// The same time after a refused statement, because the next try is probably refused, too.
+    package internal(set) var refusedRetry = TimeAmount.seconds(1)
     /// PostgreSQL counts as away after so long without a word from it, if the right has ended, too. A process that was
     /// paused hears meanwhile whether it is fenced.
     package internal(set) var silence = TimeAmount.seconds(1)

@@ -365,6 +365,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
             if let lateBody { lateBody(segments) } else { self.late += segments }
         case .answer(let number, let answer): self.answer(number, answer)
         case .right(.until(let end)):
+            // The right grows when PostgreSQL has every old commit. A refused one is among them.
+            if end > self.rightEnd { self.lastTrouble = nil }
             self.isServing = false
             self.rightEnd = end
             self.right.set(until: end)
@@ -491,10 +493,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     }
 
     private func answered(_ id: ShardSession, _ answer: ShardAnswer) {
-        if case .retaken(.owner) = answer, self.line?.id == id {
-            self.lastTrouble = nil
-            self.onNews(.returned)
-        }
+        if case .retaken(.owner) = answer, self.line?.id == id { self.onNews(.returned) }
         self.take(.answered(id, answer))
     }
 

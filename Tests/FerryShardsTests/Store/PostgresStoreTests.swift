@@ -168,6 +168,24 @@ struct PostgresStoreTests {
         await owner.store.close()
     }
 
+    @Test func `A refused commit is told once, however often the owner comes back`() async throws {
+        let database = try await ShardDatabase()
+        let owner = try TestOwner(database, "gw1")
+        let epoch = try await owner.store.open().epoch
+        func told() -> Int { owner.news.count { if case .trouble = $0 { true } else { false } } }
+        for number in [1, 3] as [UInt64] {
+            let before = (told: told(), returned: owner.news.count { $0 == .returned })
+            try database.query("alter table ferry.segment add constraint full_disk check (number <> \(number))")
+            async let answer = owner.commit(number, epoch)
+            try await database.until { owner.news.count { $0 == .returned } >= before.returned + 2 }
+            #expect(told() == before.told + 1)
+            try database.query("alter table ferry.segment drop constraint full_disk")
+            #expect(await answer == .durable)
+            #expect(await owner.commit(number + 1, epoch) == .durable)
+        }
+        await owner.store.close()
+    }
+
     // MARK: Rows
 
     @Test func `A line with a zero character is kept, and a line of the same notification changes nothing`()
