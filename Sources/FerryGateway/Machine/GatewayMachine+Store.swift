@@ -114,11 +114,20 @@ extension GatewayMachine {
 
     /// Takes the newest habits, at most ``GatewayBounds/scopes``. The store forgets the others.
     private func restore(_ rows: [StoreRow], identities: [String: Int], now: Moment) {
-        let habits = rows.map { ($0, ClientHabit($0, identities: identities)?.remains(now: now.epochSeconds)) }
-            .sorted { $0.1?.lastSeen ?? 0 > $1.1?.lastSeen ?? 0 }
+        var habits: [(row: StoreRow, habit: ClientHabit)] = []
+        for row in rows {
+            let habit = ClientHabit(row, identities: identities)
+            if let remains = habit?.remains(now: now.epochSeconds) {
+                habits.append((row, remains))
+            } else if !self.isShared || habit != nil {
+                // In a shared store, another node may name the client.
+                self.journal?.forget(row, in: .habits, now: now)
+            }
+        }
+        habits.sort { $0.habit.lastSeen > $1.habit.lastSeen }
         // The oldest habit comes first, so that the scopes forget it first.
         for (index, (row, habit)) in habits.enumerated().reversed() {
-            guard let habit, index < GatewayBounds.scopes else {
+            guard index < GatewayBounds.scopes else {
                 // In a shared store, it may be a habit of another shard's client.
                 if !self.isShared { self.journal?.forget(row, in: .habits, now: now) }
                 continue

@@ -15,6 +15,8 @@ struct Scopes: ~Copyable {
     struct Cell: ~Copyable {
         var generation: UInt32
         var scope: GatewayScope
+        /// Whether the client has connected to this process.
+        var wasOpened = false
         /// The number of the filter's entries that is included in the sums.
         var entryCount = 0
         /// The deadlines of the scope in the heap, each earlier than the one before it.
@@ -184,11 +186,13 @@ struct Scopes: ~Copyable {
     mutating func opened(_ connection: consuming GatewayConnection, at place: Place) {
         assert(self.cells[place.index].generation == place.generation, "a scope is opened at its present place")
         self.cells[place.index].scope.opened(connection)
+        self.cells[place.index].wasOpened = true
         self.idle[self.cells[place.index].scope.key] = nil
     }
 
-    /// Notes that a scope may have lost its last connection. Above the bound, returns the scopes that were forgotten:
-    /// the oldest ones without a connection and without an episode. If their clients come back, they are unknown.
+    /// Notes that a scope may have lost its last connection. Above the bound, forgets the oldest scopes without a
+    /// connection and without an episode. If their clients come back, they are unknown. Returns those whose rows must go,
+    /// too: a client that never connected to this process may be another shard's.
     mutating func closed(_ place: Place) -> [ReplayScope] {
         guard !self.cells[place.index].scope.isOpen else { return [] }
         self.becomeIdle(self.cells[place.index].scope.key)
@@ -203,8 +207,9 @@ struct Scopes: ~Copyable {
     /// Forgets a quarter of the bound at a time, so that the search is rare.
     private mutating func forgetIdle() -> [ReplayScope] {
         var forgotten: [ReplayScope] = []
+        var count = 0
         for (key, _) in self.idle.sorted(by: { $0.value < $1.value }) {
-            guard forgotten.count < max(self.scopeLimit / 4, 1) else { break }
+            guard count < max(self.scopeLimit / 4, 1) else { break }
             guard let index = self.places[key]?.index else {
                 assertionFailure("an idle scope has a place")
                 continue
@@ -216,7 +221,8 @@ struct Scopes: ~Copyable {
             self.free.append(index)
             self.places[key] = nil
             self.idle[key] = nil
-            forgotten.append(key)
+            count += 1
+            if self.cells[index].wasOpened { forgotten.append(key) }
         }
         return forgotten
     }

@@ -140,6 +140,23 @@ import Testing
         #expect(scene.store.all(.habits).isEmpty)
     }
 
+    @Test func `in a shared store, outdated habits are forgotten, but not those of clients that this node cannot name`()
+        throws
+    {
+        let scene = try GatewayStoreScene(on: MemoryStore(isShared: true))
+        let keys = ["old", "other"].map { StoreTable.key(client: $0, [192, 0, 2, 9]) }
+        // The time of this scene, a class, and no habits.
+        let value = [0x65, 0x53, 0xf1, 0, 1] + [UInt8](repeating: 0, count: 8)
+        for key in keys { scene.store.damage(StoreChange(.habits, key: key, value: value)) }
+        try scene.kill()
+        scene.wait(.seconds(1))
+        #expect(scene.store.all(.habits).map(\.key) == keys.sorted { $0.lexicographicallyPrecedes($1) })
+        scene.wait(.hours(24 * 32))
+        try scene.kill()
+        scene.wait(.seconds(1))
+        #expect(scene.store.all(.habits).map(\.key) == [keys[1]])
+    }
+
     @Test func `the row of a client's habits keeps all of them`() throws {
         var filter = ReplayFilter()
         var habits = SendingHabits()
