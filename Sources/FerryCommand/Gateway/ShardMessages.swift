@@ -68,7 +68,7 @@ final class ShardMessages: Sendable {
                 ]
             )
         case .ownerless(let shard):
-            self.alarm(.shardOwnerless, "shard \(shard) has had no owner for 10 s, so its clients wait", shard)
+            self.alarm(.shardOwnerless, "shard \(shard) has had no open port for 10 s, so its clients wait", shard)
         }
     }
 

@@ -20,7 +20,7 @@ package enum ShardEvent: Hashable, Sendable {
     case trouble(shard: Int?, String)
     /// The shard cannot be served here, for the reason in this text. Another try follows after a minute.
     case refused(shard: Int, String)
-    /// No process has owned the shard for some seconds.
+    /// For some seconds, no process has owned the shard, or this one has been in recovery.
     case ownerless(shard: Int)
     /// The balancer sends a client to two shards. It comes at most once a minute for each client and address, from one process.
     case misrouted(ClientAddress, shards: [Int])
@@ -43,7 +43,7 @@ package struct ShardFigures: Hashable, Sendable {
     package var fenced = 0
     /// The notifications that were written without the right, of all shards that this process has owned.
     package var sentWithoutRight = 0
-    /// The number of shards that no process has owned for some seconds.
+    /// The number of shards of the last ``ShardEvent/ownerless(shard:)`` events, until they are served.
     package var ownerless = 0
     /// The number of ``ShardEvent/misrouted(_:shards:)`` events.
     package var misrouted = 0

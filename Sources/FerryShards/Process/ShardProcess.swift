@@ -50,7 +50,7 @@ package actor ShardProcess {
         }
     }
 
-    /// How long a shard has no owner until operators hear of it.
+    /// How long a shard has no port until operators hear of it.
     private static let patience: TimeAmount = .seconds(10)
     private static let lookLimit: Duration = .seconds(3)
 
@@ -65,7 +65,7 @@ package actor ShardProcess {
     private var groups: [Int: MultiThreadedEventLoopGroup] = [:]
     private var looking: Task<Void, Never>?
     private var feedback: Gateway?
-    private var freeSince: [Int: NIODeadline] = [:]
+    private var closedSince: [Int: NIODeadline] = [:]
     private var ownerless: Set<Int> = []
     private var lastTrouble: String?
     private var isKept = true
@@ -173,7 +173,7 @@ package actor ShardProcess {
         self.look.sessionEnded()
         self.past.isPostgresUp = false
         // Without a look nobody knows which shards are free.
-        self.freeSince = [:]
+        self.closedSince = [:]
         if !Task.isCancelled { self.tell(trouble: error.description) }
     }
 
@@ -189,12 +189,14 @@ package actor ShardProcess {
         guard !Task.isCancelled else { return }
         let now = NIODeadline.sinceBoot
         for free in self.look.looked(rows, sentAt: sentAt, kept: Set(self.owners.keys), now: now) { self.own(free) }
-        let free = Set(rows.map(\.shard)).subtracting(self.owners.keys)
-        self.freeSince = self.freeSince.filter { free.contains($0.key) }
-        self.ownerless.formIntersection(free)
-        for shard in free {
-            let since = self.freeSince[shard, default: now]
-            self.freeSince[shard] = since
+        // A shard has no port while its owner reads its segments.
+        let recovering = self.owners.filter { $0.value.gateway == nil }.keys
+        let closed = Set(rows.map(\.shard)).subtracting(self.owners.keys).union(recovering)
+        self.closedSince = self.closedSince.filter { closed.contains($0.key) }
+        self.ownerless.formIntersection(closed)
+        for shard in closed {
+            let since = self.closedSince[shard, default: now]
+            self.closedSince[shard] = since
             if since + Self.patience <= now, self.ownerless.insert(shard).inserted {
                 self.setup.onEvent(.ownerless(shard: shard))
             }

@@ -132,6 +132,26 @@ struct ShardProcessTests {
         }
     }
 
+    @Test func `A shard whose recovery takes long is named like one without an owner, until it is served`()
+        async throws
+    {
+        let database = try await ShardDatabase(shards: 1)
+        // Each recovery waits for this lock.
+        let lock = Task { try database.query("begin; lock table ferry.habit; select pg_sleep(14); commit") }
+        let locked = "select count(*) from pg_locks where relation = 'ferry.habit'::regclass and granted"
+        try await database.until { try database.query(locked) == "1" }
+        let process = try await TestProcess(database, "gw1")
+        try await process.run { running in
+            try await database.until { process.events.all.contains(.ownerless(shard: 0)) }
+            #expect(await running.gateways.isEmpty)
+            #expect(await running.figures.ownerless == 1)
+            _ = try await lock.value
+            try await process.waitFor(shards: [0])
+            while await running.figures.ownerless != 0 { try await Task.sleep(for: .milliseconds(20)) }
+            #expect(!process.events.all.contains { if case .refused = $0 { true } else { false } })
+        }
+    }
+
     @Test func `A database without tables, or with a later version, prevents the start with a sentence`() async throws {
         let database = try await ShardDatabase(shards: 1)
         let process = try await TestProcess(database, "gw1")
