@@ -82,8 +82,14 @@ struct ShardAdmin {
         text.add(
             .gauge,
             name("ownerless"),
-            "Shards that no process has owned for ten seconds.",
+            "Shards that no process has owned for ten seconds, or that this one owns and still reads.",
             figures.ownerless
+        )
+        text.add(
+            .gauge,
+            name("clock_seconds"),
+            "How far the clock of this machine is ahead of PostgreSQL's.",
+            figures.clockSeconds
         )
         text.add(
             .counter,

@@ -53,6 +53,15 @@ final class ShardMessages: Sendable {
                 shard,
                 [.reason: .text(reason)]
             )
+        case .clock(let seconds):
+            self.tell(
+                .shardClock,
+                .warning,
+                "the clock of this machine is \(abs(seconds)) s \(seconds > 0 ? "ahead of" : "behind") PostgreSQL's. From "
+                    + "a minute on, what clients send again after a take-over may arrive twice: set the clock by NTP.",
+                nil,
+                [.seconds: .number(seconds)]
+            )
         case .misrouted(let seen, let shards):
             let (numbers, address) = (shards.map(String.init), seen.address)
             self.tell(

@@ -22,6 +22,9 @@ package enum ShardEvent: Hashable, Sendable {
     case refused(shard: Int, String)
     /// For some seconds, no process has owned the shard, or this one has been in recovery.
     case ownerless(shard: Int)
+    /// The clock of this machine is so many seconds ahead of PostgreSQL's; negative if it is behind. It comes when the
+    /// difference grows beyond 5 s.
+    case clock(seconds: Int)
     /// The balancer sends a client to two shards. It comes at most once a minute for each client and address, from one process.
     case misrouted(ClientAddress, shards: [Int])
 }
@@ -45,6 +48,8 @@ package struct ShardFigures: Hashable, Sendable {
     package var sentWithoutRight = 0
     /// The number of shards of the last ``ShardEvent/ownerless(shard:)`` events, until they are served.
     package var ownerless = 0
+    /// How far the clock of this machine was ahead of PostgreSQL's at the last look, in seconds.
+    package var clockSeconds = 0
     /// The number of ``ShardEvent/misrouted(_:shards:)`` events.
     package var misrouted = 0
     /// Whether the last look at the shards was answered.

@@ -53,6 +53,8 @@ package actor ShardProcess {
     /// How long a shard has no port until operators hear of it.
     private static let patience: TimeAmount = .seconds(10)
     private static let lookLimit: Duration = .seconds(3)
+    /// The difference between this machine's clock and PostgreSQL's of which operators hear, in seconds.
+    private static let clockLimit = 5
 
     private let setup: Setup
     private let rules = ShardRules.standard
@@ -67,6 +69,7 @@ package actor ShardProcess {
     private var feedback: Gateway?
     private var closedSince: [Int: NIODeadline] = [:]
     private var ownerless: Set<Int> = []
+    private var isClockTold = false
     private var lastTrouble: String?
     private var isKept = true
     /// The sums of owners that are over.
@@ -152,9 +155,11 @@ package actor ShardProcess {
             )
         self.session = session
         let sentAt = NIODeadline.sinceBoot
+        let clock = Int(time(nil))
         do throws(PostgresError) {
             let rows = try await session.send(PostgresStatement(ShardSQL.look), within: Self.lookLimit)
             self.looked(FreeShard.all(rows), sentAt: sentAt)
+            if let theirs = rows.integer(0, 4) { self.compare(Int(theirs), with: clock...max(clock, Int(time(nil)))) }
         } catch {
             return self.lost(session, error)
         }
@@ -175,6 +180,19 @@ package actor ShardProcess {
         // Without a look nobody knows which shards are free.
         self.closedSince = [:]
         if !Task.isCancelled { self.tell(trouble: error.description) }
+    }
+
+    /// Compares the clocks. Segments and provider tokens have the time of the machine that wrote them.
+    ///
+    /// - Parameters:
+    ///   - theirs: the time of PostgreSQL, in UNIX seconds.
+    ///   - ours: the times before and after the look.
+    private func compare(_ theirs: Int, with ours: ClosedRange<Int>) {
+        let difference = min(max(theirs, ours.lowerBound), ours.upperBound) - theirs
+        self.past.clockSeconds = difference
+        let isFar = abs(difference) > Self.clockLimit
+        if isFar, !self.isClockTold { self.setup.onEvent(.clock(seconds: difference)) }
+        self.isClockTold = isFar
     }
 
     private func tell(trouble: String) {

@@ -8,9 +8,11 @@ enum ShardSQL {
 
     // MARK: Standing by
 
-    /// The shards whose lock no session has.
+    /// The shards whose lock no session has, each with the time of PostgreSQL in UNIX seconds. Without such a shard, there is
+    /// one row with the time alone.
     static let look: StaticString = """
-        select s.id, s.term::text, s.freed, s.wanted from ferry.shard s where not exists (
+        select s.id, s.term::text, s.freed, s.wanted, extract(epoch from clock_timestamp())::bigint
+          from (select) as clock left join ferry.shard s on not exists (
           select from pg_locks l where l.locktype = 'advisory' and l.classid = 1179800153 and l.objid = s.id::int
             and l.objsubid = 2 and l.granted
             and l.database = (select oid from pg_database where datname = current_database()))

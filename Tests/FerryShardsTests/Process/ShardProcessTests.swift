@@ -152,6 +152,25 @@ struct ShardProcessTests {
         }
     }
 
+    @Test func `A clock that is a minute from PostgreSQL's is named once`() async throws {
+        let database = try await ShardDatabase(shards: 1)
+        try database.query(
+            """
+            set allow_system_table_mods = on;
+            alter function pg_catalog.clock_timestamp() rename to right_time;
+            create function pg_catalog.clock_timestamp() returns timestamptz language sql as
+              $$ select pg_catalog.right_time() - interval '63 s' $$
+            """
+        )
+        let process = try await TestProcess(database, "gw1")
+        try await process.run { running in
+            try await process.waitFor(shards: [0])
+            while await running.figures.clockSeconds == 0 { try await Task.sleep(for: .milliseconds(20)) }
+            let clocks = process.events.all.compactMap { if case .clock(let seconds) = $0 { seconds } else { nil } }
+            #expect(clocks.count == 1 && clocks.allSatisfy { (60...66).contains($0) })
+        }
+    }
+
     @Test func `A database without tables, or with a later version, prevents the start with a sentence`() async throws {
         let database = try await ShardDatabase(shards: 1)
         let process = try await TestProcess(database, "gw1")
