@@ -2,9 +2,9 @@
 
 Usage: behind_haproxy.py FERRY
 
-First a server of this file stands behind HAProxy, which shows how ends pass through it. Then a real gateway does, with a
-simulated APNs behind it. Each client has a source address of its own. Prints each promise, and fails at the first one
-that does not hold.
+First servers of this file stand behind HAProxy: they show how ends pass through it, and what it does when a machine
+dies or hangs. Then a real gateway does, with a simulated APNs behind it. Each client has a source address of its own.
+Prints each promise, and fails at the first one that does not hold. Needs the right to change the packet filter.
 """
 
 import collections
@@ -12,6 +12,8 @@ import contextlib
 import json
 import os
 import pathlib
+import re
+import select
 import socket
 import struct
 import subprocess
@@ -42,10 +44,11 @@ class Server:
         self.port = self.listener.getsockname()[1]
         # By the client's address.
         self.clients = collections.defaultdict(list)
+        self.hangs = False
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self):
-        while True:
+        while not self.hangs:
             connection, _ = self.listener.accept()
             with contextlib.suppress(OSError):
                 connection.settimeout(PATIENCE)
@@ -54,6 +57,12 @@ class Server:
                     self.clients[socket.inet_ntoa(header[16:20])].append(connection)
                     continue
             connection.close()
+
+    def hang(self):
+        """Accepts no more. The kernel still does."""
+        self.hangs = True
+        # The accept that is under way takes one more.
+        socket.create_connection(self.listener.getsockname()).close()
 
     def client(self, source):
         holds(f"the header names the client {source}", eventually(lambda: self.clients[source]))
@@ -123,6 +132,137 @@ def shards():
         holds("each client comes to one shard, through each balancer", all(max(row) == sum(row) == 4 for row in table))
         used = sum(any(column) for column in zip(*table))
         holds("clients are spread over all shards", used == count)
+
+
+# Machines that die and hang
+
+
+def server_lines_end_connections():
+    """HAProxy 2.6 ignores tcp-ut in default-server without a word."""
+    for file in sorted(CONFIGURATIONS.glob("*.cfg")):
+        servers = [line for line in file.read_text().splitlines() if re.match(r"\s+server (?!hold )", line)]
+        holds(f"each server of {file.name} has tcp-ut", servers and all("tcp-ut 20s" in line for line in servers))
+
+
+class Idler:
+    """A client that counts what HAProxy takes, and sees when its connection ends. It writes steadily, or nothing."""
+
+    def __init__(self, port, source, bytes_per_second):
+        self.socket = connect(port, source)
+        self.socket.sendall(b"x")
+        self.bytes_per_second = bytes_per_second
+        self.written, self.ended = 0, None
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        part = b"y" * (self.bytes_per_second // 10)
+        with contextlib.suppress(OSError):
+            while not select.select([self.socket], [], [], 0.1)[0] or self.socket.recv(1 << 16):
+                if part:
+                    self.written += self.socket.send(part)
+        self.ended = time.monotonic()
+
+
+@contextlib.contextmanager
+def vanished(server):
+    """The kernel drops each packet to a server and from it, as if its machine had no power."""
+    address, port = server.listener.getsockname()
+    rules = [["-d", address, "--dport", str(port)], ["-s", address, "--sport", str(port)]]
+    root = [] if os.geteuid() == 0 else ["sudo"]
+    change = lambda option, rule: subprocess.run(
+        [*root, "iptables", "-w", option, "INPUT", "-p", "tcp", *rule, "-j", "DROP"], check=True
+    )
+    with contextlib.ExitStack() as stack:
+        for rule in rules:
+            change("-A", rule)
+            stack.callback(change, "-D", rule)
+        yield
+
+
+def owners(first, second, *others):
+    """Changes of shards.cfg that give all shards to two machines or more."""
+    changes = {}
+    for shard in range(8):
+        changes[f"10.0.0.1:{22000 + shard} "] = f"{first} "
+        further = [f"  server gw{number} {address} \\1\n" for number, address in enumerate([second, *others], 2)]
+        changes[f"  server gw2 10.0.0.2:{22000 + shard} (.*)\n"] = "".join(further)
+    return changes
+
+
+def a_machine_dies():
+    """No end comes from a machine that dies. HAProxy ends its connections, and leaves those of a living one."""
+    dead, living, next_port = Server(("127.0.3.8", 0)), Server(("127.0.3.9", 0)), free_port()
+    ports = [free_port() for _ in range(3)]
+    with contextlib.ExitStack() as stack:
+        address = f"127.0.3.8:{dead.port}"
+        stack.enter_context(haproxy("gateway.cfg", {"10.0.0.1:2195": address}, ports[0]))
+        stack.enter_context(haproxy("shards.cfg", owners(address, f"127.0.3.10:{next_port}"), ports[1]))
+        stack.enter_context(haproxy("gateway.cfg", {"10.0.0.1:2195": f"127.0.3.9:{living.port}"}, ports[2]))
+        rates = {"127.0.2.1": 0, "127.0.2.2": 25_000}
+        doomed = [Idler(port, source, rate) for port in ports[:2] for source, rate in rates.items()]
+        spared = Idler(ports[2], "127.0.2.1", 0)
+        full = connect(ports[2], "127.0.2.3")
+        full.sendall(b"x")
+        for source in rates:
+            holds(f"two clients of {source} have come", eventually(lambda: len(dead.clients[source]) == 2))
+        accepted = living.client("127.0.2.3")
+        # A gateway does not read a client with a full window, for 8 s at most.
+        full.setblocking(False)
+        begin, written = time.monotonic(), 1
+        stack.enter_context(vanished(dead))
+        while time.monotonic() < begin + 10:
+            with contextlib.suppress(BlockingIOError):
+                written += full.send(bytes(1 << 16))
+            time.sleep(0.005)
+        full.close()
+        holds("HAProxy waits for a server that does not read for 10 s", len(read_all(accepted)[0]) == written, written)
+        holds("the connections to a dead machine end", eventually(lambda: all(idler.ended for idler in doomed)))
+        for idler in doomed:
+            kind = f"busy one, which has written {idler.written} bytes" if idler.bytes_per_second else "silent one"
+            seconds = idler.ended - begin
+            holds(f"that of a {kind}, after 18 to 25 s", 18 < seconds < 25, f"{seconds:.1f} s")
+        successor = Server(("127.0.3.10", next_port))
+        for source in rates:
+            with connect(ports[1], source) as client:
+                client.sendall(b"x")
+                successor.client(source)
+        time.sleep(max(0, begin + 30 - time.monotonic()))
+        holds("a silent client of a living machine keeps its connection", not spared.ended)
+
+
+def a_balancer_starts():
+    """HAProxy takes each machine for an owner until its first health check. No connection ends because of that."""
+    machines = ["127.0.3.8", "127.0.3.9", "127.0.3.10"]
+    for listening, machine in enumerate(machines, 1):
+        owner, port = Server((machine, 0)), free_port()
+        with haproxy("shards.cfg", owners(*(f"{machine}:{owner.port}" for machine in machines)), port):
+            clients, begin = [], time.monotonic()
+            # The health checks are spread over the first 0.5 s.
+            while time.monotonic() < begin + 0.6:
+                clients.append(connect(port, "127.0.2.1"))
+                time.sleep(0.01)
+            is_served = eventually(lambda: len(owner.clients["127.0.2.1"]) == len(clients))
+            served = len(owner.clients["127.0.2.1"])
+            holds(f"machine {listening} serves all", is_served, f"{served} of {len(clients)}")
+            for client in clients:
+                client.close()
+
+
+def a_machine_hangs():
+    """A gateway that hangs does not accept, but its kernel does, so it passes the health check."""
+    hanging, next_port, port = Server(("127.0.3.8", 0)), free_port(), free_port()
+    with haproxy("shards.cfg", owners(f"127.0.3.8:{hanging.port}", f"127.0.3.9:{next_port}"), port):
+        old = [connect(port, "127.0.2.1") for _ in range(4)]
+        holds("the owner has four clients", eventually(lambda: len(hanging.clients["127.0.2.1"]) == 4))
+        hanging.hang()
+        successor = Server(("127.0.3.9", next_port))
+        # The next health check finds it.
+        time.sleep(1.5)
+        new = [connect(port, "127.0.2.1") for _ in range(3)]
+        is_served = eventually(lambda: len(successor.clients["127.0.2.1"]) == 3)
+        holds("new connections go to the next owner", is_served, len(successor.clients["127.0.2.1"]))
+        for client in old + new:
+            client.close()
 
 
 # The gateway
@@ -211,7 +351,7 @@ def a_gateway(ferry, directory):
 
         is_quiet(site, 2)
         waits_for_the_next(site)
-    changes = {"10.0.0.1:2195": f"127.0.0.1:{site.gateway_port}", "send-proxy-v2$": "send-proxy"}
+    changes = {"10.0.0.1:2195": f"127.0.0.1:{site.gateway_port}", "send-proxy-v2": "send-proxy"}
     with haproxy("gateway.cfg", changes, site.port):
         one = tokens("version 1", 1)
         client = site.client("127.0.2.7")
@@ -298,8 +438,12 @@ def main(ferry):
     print(version.splitlines()[0])
     for file in sorted(CONFIGURATIONS.glob("*.cfg")):
         subprocess.run([HAPROXY, "-c", "-q", "-f", file], check=True)
+    server_lines_end_connections()
     ends_pass_through()
     shards()
+    a_balancer_starts()
+    a_machine_dies()
+    a_machine_hangs()
     with tempfile.TemporaryDirectory() as directory:
         a_gateway(ferry, directory)
 

@@ -185,9 +185,8 @@ class Site:
         for shard in range(SHARDS):
             port = self.first + shard
             changes[f"10.0.0.1:{22000 + shard} "] = f"{MACHINES[0]}:{port} "
-            changes[f"  server gw2 10.0.0.2:{22000 + shard} check send-proxy-v2\n"] = (
-                f"  server gw2 {MACHINES[1]}:{port} check send-proxy-v2\n"
-                f"  server gw3 {MACHINES[2]}:{port} check send-proxy-v2\n"
+            changes[f"  server gw2 10.0.0.2:{22000 + shard} (.*)\n"] = (
+                f"  server gw2 {MACHINES[1]}:{port} \\1\n  server gw3 {MACHINES[2]}:{port} \\1\n"
             )
         return changes
 
