@@ -203,7 +203,8 @@ let package = Package(
         .target(
             name: "FerryShards",
             dependencies: [
-                "FerryCore", "FerryGateway", "FerryMachine", "FerryOpenSSL", "FerryPlatform", "FerryPostgres",
+                "FerryAdmin", "FerryCore", "FerryGateway", "FerryMachine", "FerryOpenSSL", "FerryPlatform",
+                "FerryPostgres",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

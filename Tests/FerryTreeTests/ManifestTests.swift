@@ -32,7 +32,7 @@ import Testing
         "FerryGateway": [
             "FerryAdmin", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerrySQLite",
         ],
-        "FerryShards": ["FerryCore", "FerryGateway", "FerryMachine", "FerryOpenSSL", "FerryPostgres"],
+        "FerryShards": ["FerryAdmin", "FerryCore", "FerryGateway", "FerryMachine", "FerryOpenSSL", "FerryPostgres"],
         "FerryWorker": ["FerryCore", "FerryHTTP2", "FerryPostgres"],
         "Ferry": ["FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryProxy"],
         "FerryOptions": ["FerryBinary", "FerryCore", "FerryHTTP2"],

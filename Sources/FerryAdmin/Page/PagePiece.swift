@@ -40,8 +40,8 @@ package enum PagePiece {
         "<td class=\"w\" \(self.bound(binding, text))</td>"
     }
 
-    package static func number(_ binding: String, _ number: Int) -> String {
-        "<td class=\"n\" \(self.bound("\(binding)|n", FigureText.number(number)))</td>"
+    package static func number(_ binding: String, _ number: Int?) -> String {
+        "<td class=\"n\" \(self.bound("\(binding)|n", number.map(FigureText.number) ?? "–"))</td>"
     }
 
     package static func time(_ binding: String, _ seconds: Double?) -> String {

@@ -35,7 +35,7 @@ struct GatewayAdminService {
     /// - Throws: ``CommandFailure`` when a socket or port that was asked for cannot be had.
     static func start(
         _ plan: GatewayPlan,
-        _ gateway: Gateway,
+        _ gateway: any AdministeredGateways,
         _ around: GatewayAdmin.Surroundings
     ) async throws(CommandFailure) -> GatewayAdminService? {
         let admin = GatewayAdmin(gateway, around)

@@ -10,35 +10,34 @@ internal import NIOPosix
 /// A gateway on several machines: this process runs the shards that it owns.
 extension GatewayCommand {
     /// Runs until SIGINT or SIGTERM.
-    func serve(_ plan: GatewayPlan, on database: GatewayDatabase, _ notes: GatewayAdminService.Notes) async throws {
+    func serve(
+        _ plan: GatewayPlan,
+        of config: String,
+        _ tokens: TokenSources,
+        on database: GatewayDatabase,
+        _ notes: GatewayAdminService.Notes
+    ) async throws {
         let service = try ServiceManager(sockets: [])
         try FileDescriptorLimit.require(sockets: GatewayRoom.needed(upstreams: plan.upstreams.count))
-        let messages = GatewayMessages(
-            clients: [],
-            firstTopics: [],
-            upstreams: [],
-            list: nil,
-            isStored: true,
+        let shards = ShardMessages(
+            node: database.node,
+            .init(plan.gateway.tables(upstreams: plan.upstreams.count), isLegacy: plan.isLegacy),
             write: notes.write
         )
-        messages.take(.init(plan.gateway.tables(upstreams: plan.upstreams.count), isLegacy: plan.isLegacy))
-        let shards = ShardMessages(node: database.node, write: notes.write)
-        var configuration = plan.gateway
-        configuration.onEvent = { event, counts in messages.say(event, counts) }
-        let setup = ShardProcess.Setup(
+        var setup = ShardProcess.Setup(
             connection: database.connection,
             node: database.node,
             away: database.away,
-            gateway: configuration,
+            gateway: plan.gateway,
             shutdownLimit: Self.shutdownLimit,
             onEvent: { shards.say($0) }
-        ) { right in
-            try zip(plan.upstreamNames, plan.upstreams).map { name, upstream in
-                var upstream = upstream
-                upstream.right = right
-                return try Self.upstream(upstream, name, write: notes.write)
-            }
+        ) { place, right in
+            var settings = plan.upstreams[place]
+            settings.right = right
+            return try Self.upstream(settings, plan.upstreamNames[place], write: notes.write)
         }
+        setup.onGatewayEvent = { shards.of($0).say($1, $2) }
+        setup.onNames = { shards.name($0, $1) }
         try await Self.check(database, plan)
         let process = ShardProcess(setup)
         let count: Int
@@ -51,27 +50,39 @@ extension GatewayCommand {
                 "\(Endpoint.text(fault.host, fault.port)) cannot be listened on: \(Sentence.of(fault.cause))"
             )
         }
-        let admin: ShardAdmin?
+        let status = "Takes shards of \(count) as \(database.node)."
+        let reloader = GatewayReloader(
+            config,
+            plan,
+            tokens,
+            process,
+            plan.upstreams.map { _ in UpstreamWatch() },
+            notes,
+            service,
+            level: self.log.logLevel,
+            rename: { shards.take($0) },
+            statusLine: { status }
+        )
+        let adminPort: Int?
         do {
-            admin = try await ShardAdmin.start(plan.admin, process, ferry: Version.current)
+            adminPort = try await reloader.startAdmin()
         } catch {
+            await reloader.close()
             await process.shutDown()
             throw error
         }
-        let watching = CertificateWatch.start(plan.certificates) { MessageWriter.shared.write($0) }
-        defer { watching.cancel() }
         let feedback = await process.feedbackPort.map { ",\"feedback\":\($0)" } ?? ""
-        let adminPort = admin?.port.map { ",\"admin\":\($0)" } ?? ""
-        let line = "{\"binary\":\(configuration.port),\"shards\":\(count)\(feedback)\(adminPort)}"
-        let status = "Takes shards of \(count) as \(database.node)."
+        let admin = adminPort.map { ",\"admin\":\($0)" } ?? ""
+        let line = "{\"binary\":\(plan.gateway.port),\"shards\":\(count)\(feedback)\(admin)}"
         let isInWindow = Console.isTerminal || Console.isInputTerminal
-        let hangUps = isInWindow ? nil : Signals.eachHangUp { shards.sayNoReload() }
+        let hangUps = isInWindow ? nil : Signals.eachHangUp { Task { await reloader.reload() } }
         defer { withExtendedLifetime(hangUps) {} }
         // Each shard has an event loop of its own, and an owner whose loop hangs loses its shard.
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         try await service.waitForEnd(status, on: eventLoop, hangUpEnds: isInWindow) { try Console.print(line) }
+        await reloader.close()
         shards.sayStop()
-        await admin?.stop()
+        await reloader.stopAdmin()
         let isKept = await process.shutDown()
         await MessageWriter.shared.flush(within: .seconds(1))
         guard isKept else { throw ExitStatus.notAllAccepted }

@@ -92,7 +92,9 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         for key in plan.keys { key.warnIfOpen(holding: "a private key") { MessageWriter.shared.write($0) } }
         plan.sayProxies { MessageWriter.shared.write($0) }
         let notes = GatewayAdminService.Notes()
-        if let database = plan.database, !self.check { return try await self.serve(plan, on: database, notes) }
+        if let database = plan.database, !self.check {
+            return try await self.serve(plan, of: config, tokens, on: database, notes)
+        }
         let upstreams = try zip(plan.upstreamNames, plan.upstreams).map { name, upstream in
             try Self.upstream(upstream, name, write: notes.write)
         }
@@ -144,11 +146,12 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             holding,
             tokens,
             gateway,
-            upstreams,
-            messages,
+            upstreams.map(\.watch),
             notes,
             service,
-            level: self.log.logLevel
+            level: self.log.logLevel,
+            rename: { messages.take($0) },
+            statusLine: { Self.statusLine(of: gateway) }
         )
         let adminPort: Int?
         do {

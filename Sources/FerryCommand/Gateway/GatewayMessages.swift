@@ -93,6 +93,13 @@ final class GatewayMessages: Sendable {
         self.write = write
     }
 
+    init(_ names: Names, isStored: Bool, write: @escaping @Sendable (LogMessage) -> Void) {
+        self.names = Locked(names)
+        self.list = nil
+        self.isStored = isStored
+        self.write = write
+    }
+
     /// Takes the names after a reload. Each keeps its number.
     func take(_ names: Names) { self.names.withLock { $0 = names } }
 

@@ -177,6 +177,8 @@ struct GatewayPlan {
         zip(self.upstreamNames, self.upstreams).map { ($0, Endpoint.text($1.host, $1.port)) }
     }
 
+    var hasFeedback: Bool { self.gateway.doors.contains { $0.feedbackPort != nil } }
+
     /// Whether a listener takes clients that know nothing newer than TLS 1.0.
     var isLegacy: Bool { self.gateway.doors.contains { $0.tlsProfile == .legacy } }
 

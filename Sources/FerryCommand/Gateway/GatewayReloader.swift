@@ -1,3 +1,4 @@
+internal import Ferry
 internal import FerryAdmin
 internal import FerryCore
 internal import FerryForwarding
@@ -24,8 +25,11 @@ actor GatewayReloader {
 
     private let config: String
     private let tokens: TokenSources
-    private let gateway: Gateway
-    private let messages: GatewayMessages
+    private let gateway: any AdministeredGateways
+    /// Takes the names of a configuration that holds.
+    private let rename: @Sendable (GatewayMessages.Names) -> Void
+    /// The state that the service manager shows.
+    private let statusLine: @Sendable () -> String
     private let notes: GatewayAdminService.Notes
     private let service: ServiceManager
     /// The level of the command line, for a configuration without one.
@@ -42,24 +46,26 @@ actor GatewayReloader {
         _ config: String,
         _ plan: GatewayPlan,
         _ tokens: TokenSources,
-        _ gateway: Gateway,
-        _ upstreams: [GatewayUpstream],
-        _ messages: GatewayMessages,
+        _ gateway: any AdministeredGateways,
+        _ watches: [UpstreamWatch],
         _ notes: GatewayAdminService.Notes,
         _ service: ServiceManager,
-        level: LogMessage.Level
+        level: LogMessage.Level,
+        rename: @escaping @Sendable (GatewayMessages.Names) -> Void,
+        statusLine: @escaping @Sendable () -> String
     ) {
         self.config = config
         self.tokens = tokens
         self.gateway = gateway
-        self.messages = messages
+        self.rename = rename
+        self.statusLine = statusLine
         self.notes = notes
         self.service = service
         self.level = level
-        self.present = Present(plan: plan, addresses: plan.upstreamAddresses, watches: upstreams.map(\.watch))
+        self.present = Present(plan: plan, addresses: plan.upstreamAddresses, watches: watches)
         self.watching = CertificateWatch.start(plan.certificates) { MessageWriter.shared.write($0) }
         self.trying = UpstreamTrials(plan).start(
-            Dictionary(zip(plan.upstreamNames, upstreams.map(\.watch)), uniquingKeysWith: { first, _ in first }),
+            Dictionary(zip(plan.upstreamNames, watches), uniquingKeysWith: { first, _ in first }),
             write: notes.write
         )
     }
@@ -104,9 +110,9 @@ actor GatewayReloader {
             self.notes.refusedReload(nil)
             MessageWriter.shared.write(LogMessage(GatewayLogEvent.reloaded, .notice, answer.sentence))
         } catch {
-            answer = self.refuse(self.sentence(of: error))
+            answer = self.refuse(await self.sentence(of: error))
         }
-        if !self.isEnding { await self.service.reloaded(GatewayCommand.statusLine(of: self.gateway)) }
+        if !self.isEnding { await self.service.reloaded(self.statusLine()) }
         return answer
     }
 
@@ -125,21 +131,21 @@ actor GatewayReloader {
 
     private static let ending = "The gateway ends."
 
-    private func sentence(of error: any Error) -> String {
+    private func sentence(of error: any Error) async -> String {
         switch error {
-        case let failure as CommandFailure: failure.message
-        case let fault as ReloadFault: fault.description
+        case let failure as CommandFailure: return failure.message
+        case let fault as ReloadFault: return fault.description
         case let fault as ListenFault:
-            "\(Endpoint.text(fault.host, fault.port)) cannot be listened on: \(Sentence.of(fault.cause))"
-                + (self.isOwn(fault) ? AdminService.ownPort : "")
-        default: Sentence.of(error)
+            let end = await self.isOwn(fault) ? AdminService.ownPort : ""
+            return "\(Endpoint.text(fault.host, fault.port)) cannot be listened on: \(Sentence.of(fault.cause))\(end)"
+        default: return Sentence.of(error)
         }
     }
 
     /// Whether this gateway has the port that cannot be bound, at another address.
-    private func isOwn(_ fault: ListenFault) -> Bool {
-        Listener.isTaken(fault.cause)
-            && self.gateway.doorPorts.contains { $0.binary == fault.port || $0.feedback == fault.port }
+    private func isOwn(_ fault: ListenFault) async -> Bool {
+        guard Listener.isTaken(fault.cause) else { return false }
+        return await self.gateway.openPorts.contains { $0.binary == fault.port || $0.feedback == fault.port }
     }
 
     // MARK: The change
@@ -149,21 +155,22 @@ actor GatewayReloader {
         let plan = try await Self.plan(of: self.config, self.tokens)
         try plan.requireValidListener(at: Date.now)
         try self.requireSame(plan)
+        if let database = plan.database { try await GatewayCommand.check(database, plan) }
         for key in plan.keys { key.warnIfOpen(holding: "a private key") { MessageWriter.shared.write($0) } }
         var configuration = plan.gateway
         let held = self.present.plan.gateway
         try configuration.pass(binary: held.passed, feedback: held.passedFeedback)
         let port = try await self.admin?.service.prepare(plan.admin)
-        var made: [Int: GatewayUpstream] = [:]
+        let made = Locked<[Int: UpstreamWatch]>([:])
+        let write = self.notes.write
         let reloaded: Gateway.Reloaded
         do {
-            reloaded = try await self.gateway.reload(configuration) { place in
-                let upstream = try GatewayCommand.upstream(
-                    plan.upstreams[place],
-                    plan.upstreamNames[place],
-                    write: self.notes.write
-                )
-                made[place] = upstream
+            reloaded = try await self.gateway.reload(configuration) { place, right in
+                var settings = plan.upstreams[place]
+                if let right { settings.right = right }
+                let upstream = try GatewayCommand.upstream(settings, plan.upstreamNames[place], write: write)
+                // Each shard has a provider of its own. Their trials share a watch.
+                if right == nil { made.withLock { $0[place] = upstream.watch } }
                 return upstream
             }
         } catch {
@@ -171,12 +178,18 @@ actor GatewayReloader {
             throw error
         }
         for warning in plan.admin.warnings { MessageWriter.shared.write(.warning(ServerLogEvent.adminOpen, warning)) }
+        var new = made.withLock { $0 }
+        let known = self.present.addresses.count
+        for (place, number) in reloaded.upstreams.enumerated()
+        where number >= known || reloaded.change.replaced.contains(number) {
+            new[place] = new[place] ?? UpstreamWatch()
+        }
         let watches = Dictionary(
-            made.map { (plan.upstreamNames[$0.key], $0.value.watch) },
+            new.map { (plan.upstreamNames[$0.key], $0.value) },
             uniquingKeysWith: { first, _ in first }
         )
         plan.sayProxies(of: Set(watches.keys)) { MessageWriter.shared.write($0) }
-        self.take(plan, configuration, reloaded, made)
+        self.take(plan, configuration, reloaded, new)
         self.tryUpstreams(of: plan, watches)
         if let port { await self.admin?.service.commit(port) }
         return self.answer(plan, reloaded)
@@ -198,6 +211,8 @@ actor GatewayReloader {
                 present.store?.path != plan.store?.path || present.store?.fsync != plan.store?.fsync
                     || present.database != plan.database
             ),
+            // All shards of the process have one feedback service.
+            ("listen.feedbackPort", plan.database != nil && present.hasFeedback != plan.hasFeedback),
             ("rejections", present.rejections != plan.rejections),
             ("admin.socket", present.admin.socket != plan.admin.socket),
             ("admin.port", self.admin == nil && plan.admin.port != nil),
@@ -223,7 +238,7 @@ actor GatewayReloader {
         _ plan: GatewayPlan,
         _ configuration: Gateway.Configuration,
         _ reloaded: Gateway.Reloaded,
-        _ made: [Int: GatewayUpstream]
+        _ new: [Int: UpstreamWatch]
     ) {
         var present = self.present
         present.plan = plan
@@ -232,18 +247,18 @@ actor GatewayReloader {
             let entry = plan.upstreamAddresses[place]
             if number < present.addresses.count {
                 present.addresses[number] = entry
-                if let upstream = made[place] { present.watches[number] = upstream.watch }
-            } else if let upstream = made[place] {
+                if let watch = new[place] { present.watches[number] = watch }
+            } else if let watch = new[place] {
                 // New upstreams have ascending numbers.
                 present.addresses.append(entry)
-                present.watches.append(upstream.watch)
+                present.watches.append(watch)
             }
         }
         let tables = reloaded.tables
         present.removed = Set(tables.upstreams.indices.filter { !tables.upstreams[$0].isConfigured })
         self.present = present
         self.tokens.forgetOthers()
-        self.messages.take(GatewayMessages.Names(tables, isLegacy: plan.isLegacy))
+        self.rename(GatewayMessages.Names(tables, isLegacy: plan.isLegacy))
         LogPolicy.current.level = plan.logLevel ?? self.level
         if !self.isEnding {
             self.watching.cancel()

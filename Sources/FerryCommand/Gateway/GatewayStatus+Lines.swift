@@ -17,12 +17,30 @@ extension GatewayStatus: ShownStatus {
             "in all: read \(counts.read), accepted \(counts.accepted), rejected \(counts.refused), "
                 + "gone \(counts.gone), dead letters \(counts.deadLetters)",
             "",
+        ]
+        if let shards { lines += [Self.table(shards).description, ""] }
+        lines += [
             self.upstreamTable.description,
             "",
             self.clientTable.description,
         ]
         if hidden > 0 { lines.append("and \(hidden) more") }
         return lines
+    }
+
+    private static func table(_ shards: [Shard]) -> TextTable {
+        var table = TextTable(
+            rows: [["shard", "owner", "term", "connections", "waiting", "under way", "right left"]],
+            alignment: [.right, .left, .left, .right, .right, .right, .right]
+        )
+        func number(_ count: Int?) -> String { count.map { "\($0)" } ?? "–" }
+        for shard in shards {
+            table.rows.append([
+                "\(shard.shard)", shard.owner ?? "–", String(shard.term.prefix(8)), number(shard.connections),
+                number(shard.waiting), number(shard.inFlight), StatusWords.duration(shard.rightSeconds),
+            ])
+        }
+        return table
     }
 
     private var upstreamTable: TextTable {

@@ -1,3 +1,4 @@
+internal import FerryCore
 internal import FerryGateway
 internal import FerryShards
 internal import FerryTerminal
@@ -6,10 +7,43 @@ internal import FerryTerminal
 final class ShardMessages: Sendable {
     private let node: String
     private let write: @Sendable (LogMessage) -> Void
+    /// The names of the present configuration.
+    private let names: Locked<GatewayMessages.Names>
+    /// The messages of each shard's gateway, whose clients have numbers of their own. Those of the feedback service have no
+    /// shard.
+    private let gateways = Locked<[Int?: GatewayMessages]>([:])
 
-    init(node: String, write: @escaping @Sendable (LogMessage) -> Void) {
+    init(node: String, _ names: GatewayMessages.Names, write: @escaping @Sendable (LogMessage) -> Void) {
         self.node = node
+        self.names = Locked(names)
         self.write = write
+    }
+
+    /// Takes the names of a configuration, for the gateways that begin later and the feedback service.
+    func take(_ names: GatewayMessages.Names) {
+        self.names.withLock { $0 = names }
+        self.of(nil).take(names)
+    }
+
+    /// Takes the names of a shard's gateway.
+    func name(_ shard: Int, _ tables: GatewayTables) {
+        self.of(shard).take(.init(tables, isLegacy: self.names.withLock { $0.isLegacy }))
+    }
+
+    /// The messages of a shard's gateway.
+    func of(_ shard: Int?) -> GatewayMessages {
+        let names = self.names.withLock { $0 }
+        return self.gateways.withLock { gateways in
+            if let known = gateways[shard] { return known }
+            let write = self.write
+            let messages = GatewayMessages(names, isStored: true) { message in
+                var message = message
+                message.members[.shard] = shard.map { .number($0) }
+                write(message)
+            }
+            gateways[shard] = messages
+            return messages
+        }
     }
 
     func say(_ event: ShardEvent) {
@@ -79,11 +113,6 @@ final class ShardMessages: Sendable {
         case .ownerless(let shard):
             self.alarm(.shardOwnerless, "shard \(shard) has had no open port for 10 s, so its clients wait", shard)
         }
-    }
-
-    func sayNoReload() {
-        let reason = "with 'store.postgres' a gateway takes a changed configuration at its next start."
-        self.tell(.reloadRefused, .warning, "the reload changed nothing: \(reason)", nil, [.reason: .text(reason)])
     }
 
     func sayStop() {

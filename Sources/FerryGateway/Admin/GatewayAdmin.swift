@@ -49,7 +49,7 @@ package final class GatewayAdmin: Sendable {
     private static let silenceSentence = "The event loop of the gateway does not answer."
     static let silence = AdminAnswer(status: 503, GatewayAdmin.silenceSentence)
 
-    let gateway: Gateway
+    let gateway: any AdministeredGateways
     private let present: Present
     /// How long a reader waits.
     private let patience: Duration
@@ -71,7 +71,7 @@ package final class GatewayAdmin: Sendable {
     ///   - pageTime: how long one request looks at pages.
     ///   - backupLimit: how long the answer to a copy may take.
     package init(
-        _ gateway: Gateway,
+        _ gateway: any AdministeredGateways,
         _ around: Surroundings,
         patience: Duration = StatusRoutes.patience,
         pageTime: Duration = .seconds(1),
@@ -88,8 +88,8 @@ package final class GatewayAdmin: Sendable {
             storePath: around.process.storePath,
             patience: patience
         ) { history in
-            guard let figures = try? await gateway.figures else { return nil }
-            return GatewayAdmin.snapshot(figures.gateway, figures.loop, present.value, history)
+            guard let shown = await gateway.shown else { return nil }
+            return GatewayAdmin.snapshot(shown, present.value, history)
         }
     }
 
@@ -114,17 +114,18 @@ package final class GatewayAdmin: Sendable {
     // MARK: The status
 
     private static func snapshot(
-        _ figures: GatewayFigures,
-        _ loop: LoopFigures,
+        _ gateways: ShownGateways,
         _ around: Surroundings,
         _ history: ServerHistory
     ) -> StatusRoutes.Snapshot {
+        let (figures, loop) = (gateways.snapshot.figures, gateways.snapshot.loop)
         let counts = figures.counts
         let rejected = counts.refused + counts.refusedHere + counts.knownBad
         let (steps, rate) = history.note(.init(read: counts.read, accepted: counts.accepted, rejected: rejected))
         // A reload may have added an upstream that the surroundings do not have yet.
         let numbers = figures.upstreams.indices.filter { around.upstreams.indices.contains($0) }
-        let watched = around.watches.map(\.figures)
+        var watched = around.watches.map(\.figures)
+        for (number, figures) in zip(watched.indices, gateways.snapshot.watched) { watched[number].join(figures) }
         let upstreams = numbers.map { Self.upstream($0, figures.upstreams[$0], watched[$0], around) }
         // A removed upstream is shown while notifications wait at its gates.
         let shown = numbers.filter { !around.removed.contains($0) || figures.upstreams[$0].held > 0 }
@@ -149,10 +150,11 @@ package final class GatewayAdmin: Sendable {
             alarms: around.process.alarms.all,
             changedFiles: around.changedFiles(),
             refusedReload: around.refusedReload(),
-            listTrouble: figures.listTrouble
+            listTrouble: figures.listTrouble,
+            shards: gateways.shards
         )
         status.judge()
-        let measured = numbers.map { number in
+        let measured = numbers.map { [watched] number in
             let usable = upstreams[number].isUsable && upstreams[number].shutTopics.isEmpty
             return GatewayMetrics.Upstream(
                 name: around.upstreams[number].name,
@@ -163,7 +165,7 @@ package final class GatewayAdmin: Sendable {
         return StatusRoutes.Snapshot(status) {
             GatewayPage.answer($0)
         } metrics: { status, storeBytes in
-            GatewayMetrics(
+            var text = GatewayMetrics(
                 figures: figures,
                 loop: loop,
                 status: status,
@@ -171,6 +173,8 @@ package final class GatewayAdmin: Sendable {
                 droppedLogs: around.process.droppedLogs(),
                 storeBytes: storeBytes
             ).text
+            gateways.addMetrics(&text)
+            return text
         }
     }
 

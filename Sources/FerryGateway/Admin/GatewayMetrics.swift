@@ -66,6 +66,11 @@ struct GatewayMetrics {
             ("expired_total", "Notifications whose expiration passed.", \.expired),
             ("dead_letters_total", "Notifications that were given up.", \.deadLetters),
             ("uncertain_total", "Notifications that may have arrived, and do not go out again.", \.unknown),
+            (
+                "moved_total",
+                "Notifications without a final answer that went to another owner with their shard.",
+                \.movedOrNone
+            ),
             ("copies_total", "Notifications that may have arrived, and went out once more.", \.copies),
             ("error_responses_total", "Error responses that named a rejected notification.", \.told),
             ("deferred_total", "Rejections that the next push to the token may tell.", \.deferred),

@@ -15,6 +15,7 @@ enum GatewayPage {
             [
                 Self.cards(status),
                 Piece.picture(status.history, of: "Notifications", ("read", "accepted", "rejected")),
+                Self.shards(status),
                 Self.upstreams(status),
                 Self.clients(status),
                 Piece.counts("Answers by reason", "reason", "refusals", status.refusals),
@@ -36,6 +37,28 @@ enum GatewayPage {
             .number("copies swallowed", "counts.swallowed", counts.swallowed),
             .number("dead letters", "counts.deadLetters", counts.deadLetters),
         ])
+    }
+
+    private static func shards(_ status: GatewayStatus) -> String {
+        guard let shards = status.shards else { return "" }
+        let rows = shards.enumerated().map { index, shard in
+            let path = "shards.\(index)"
+            return Piece.head("\(shard.shard)")
+                + Piece.cell("\(path).owner|s", shard.owner ?? "–")
+                + Piece.cell("\(path).term|s", shard.term)
+                + Piece.number("\(path).connections", shard.connections)
+                + Piece.number("\(path).waiting", shard.waiting)
+                + Piece.number("\(path).inFlight", shard.inFlight)
+                + Piece.time("\(path).rightSeconds", shard.rightSeconds)
+        }
+        return Piece.table(
+            "Shards",
+            [
+                ("shard", false), ("owner", false), ("term", false), ("connections", true), ("waiting", true),
+                ("under way", true), ("right left", true),
+            ],
+            rows
+        )
     }
 
     private static func upstreams(_ status: GatewayStatus) -> String {

@@ -78,6 +78,7 @@ extension GatewayStatus {
         if self.store == .troubled {
             sentences.append("The store cannot be written. Notifications wait, and no new client is taken.")
         }
+        sentences += self.shardSentences
         if let listTrouble {
             sentences.append(
                 "The list of rejections cannot be written: \(listTrouble). "
@@ -96,6 +97,19 @@ extension GatewayStatus {
             )
         }
         return sentences
+    }
+
+    private var shardSentences: [String] {
+        func sentence(_ end: String, _ isMeant: (Shard) -> Bool) -> String? {
+            let numbers = (self.shards ?? []).filter(isMeant).map { "\($0.shard)" }
+            guard !numbers.isEmpty else { return nil }
+            return "Shard\(numbers.count == 1 ? "" : "s") \(numbers.joined(separator: ", ")): \(end)"
+        }
+        return [
+            sentence("no gateway has the lock, so clients wait.") { $0.owner == nil },
+            sentence("PostgreSQL does not answer, so nothing is delivered.") { $0.rightSeconds == 0 },
+        ]
+        .compactMap { $0 }
     }
 
     private var wellSentence: String {

@@ -41,6 +41,29 @@ package struct GatewayStatus: ServerStatus, Hashable {
     package var refusedReload: AlarmLine? = nil
     /// The reason why the list of rejections cannot be written; nil if it can, or if it has no file.
     package var listTrouble: String? = nil
+    /// The shards by their numbers, also those of other processes; nil for a gateway on one machine.
+    package var shards: [Shard]? = nil
+
+    package struct Shard: Hashable, Codable, Sendable {
+        package var shard: Int
+        /// The node that owns the shard; nil if none does.
+        package var owner: String?
+        package var term: String
+        /// The open connections of old clients; nil, as the members below, if another process owns the shard.
+        package var connections: Int? = nil
+        /// The notifications without a final answer that are not at APNs.
+        package var waiting: Int? = nil
+        /// The notifications at APNs.
+        package var inFlight: Int? = nil
+        /// The time for which the right to deliver is left, in seconds.
+        package var rightSeconds: Double? = nil
+
+        package init(_ shard: Int, owner: String?, term: String) {
+            self.shard = shard
+            self.owner = owner
+            self.term = term
+        }
+    }
 
     package struct Client: Hashable, Codable, Sendable {
         package var name: String

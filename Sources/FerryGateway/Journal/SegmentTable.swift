@@ -36,6 +36,8 @@ struct SegmentTable {
     private var live = 0
 
     var isEmpty: Bool { self.entries.isEmpty }
+    /// The number of segments.
+    var entryCount: Int { self.entries.count }
 
     mutating func add(_ entry: Entry) {
         self.entries.append(entry)

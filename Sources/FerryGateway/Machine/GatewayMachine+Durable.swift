@@ -38,6 +38,7 @@ extension GatewayMachine {
         guard let durable = self.journal?.durable else { return }
         while let first = self.unsent.first, first.segment <= durable {
             self.unsent.removeFirst()
+            self.late.handedOver += 1
             self.releaseSpooled(first.job, isHeld: true, now: now)
         }
     }

@@ -49,6 +49,25 @@ package struct GatewayFigures: Sendable {
     package var letters: LetterShelf.Figures?
     /// The reason why the list of rejections cannot be written; nil if it can, or if it has no file.
     package var listTrouble: String? = nil
+    /// The number of segments in the store.
+    package var segments = 0
+    package var late = Late()
+
+    /// The notifications in late segments, of one process.
+    package struct Late: Hashable, Sendable {
+        package var takenOver = 0
+        package var handedOver = 0
+        /// Notifications that are not handed over yet.
+        package var waiting = 0
+
+        package init() {}
+
+        package mutating func add(_ other: Late) {
+            self.takenOver += other.takenOver
+            self.handedOver += other.handedOver
+            self.waiting += other.waiting
+        }
+    }
 
     package enum Store: Hashable, Sendable {
         case good
@@ -88,6 +107,8 @@ extension GatewayMachine {
             )
         }
         let oldest = self.dispatch.jobs.oldest()
+        var late = self.late
+        late.waiting = self.handover == nil ? 0 : self.unsent.count
         return GatewayFigures(
             counts: self.counts,
             clients: clients,
@@ -97,7 +118,9 @@ extension GatewayMachine {
             isOpen: self.isOpen(now: now),
             store: self.handover == nil ? self.journal?.condition : .taken,
             letters: self.journal == nil ? nil : self.letters.figures,
-            listTrouble: self.list?.trouble
+            listTrouble: self.list?.trouble,
+            segments: self.journal?.segments.entryCount ?? 0,
+            late: late
         )
     }
 }

@@ -47,6 +47,7 @@ extension GatewayMachine {
 
     private func takeOver(_ job: consuming Job, as id: JobID, now: Moment) {
         self.dispatch.verdicts.count(job.scope.identity) { $0.recovered += 1 }
+        self.late.takenOver += 1
         job.isTimed = false
         job.isCarried = true
         self.journal?.takeOver(&job, as: id, now: now)

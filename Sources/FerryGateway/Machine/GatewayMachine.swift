@@ -82,6 +82,8 @@ final class GatewayMachine {
     /// come again.
     var seenLate: Set<UInt64> = []
     var takenOver: Set<JobID> = []
+    /// The notifications that went from owner to owner in late segments.
+    var late = GatewayFigures.Late()
     /// The number of episodes from late segments.
     var lateEpisodes: UInt64 = 0
     /// The handing over to the process that has the store now; nil while this process is the owner.

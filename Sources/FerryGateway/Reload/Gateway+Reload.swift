@@ -18,6 +18,13 @@ extension Gateway {
     /// The tables of this process, including the rows that reloads have removed.
     package var tables: GatewayTables { self.numbers.withLock { $0.tables } }
 
+    /// A configuration that has been checked, with its sockets and providers. It can no longer be refused.
+    package struct PreparedReload: Sendable {
+        fileprivate let adoption: GatewayNumbers.Adoption
+        fileprivate let providers: [Int: GatewayUpstream]
+        fileprivate let listening: GatewayListeners.Switch
+    }
+
     /// Takes another configuration, as a whole or not at all. Connections that are still allowed stay open, and
     /// notifications under way keep their old credential.
     ///
@@ -30,10 +37,18 @@ extension Gateway {
         _ configuration: Configuration,
         _ make: (_ upstream: Int) throws -> GatewayUpstream
     ) async throws -> Reloaded {
+        try await self.commit(await self.prepareReload(configuration, make))
+    }
+
+    /// Does the part of ``reload(_:_:)`` that may fail. Call ``commit(_:)`` or ``abandon(_:)`` next.
+    ///
+    /// - Throws: as ``reload(_:_:)``.
+    package func prepareReload(
+        _ configuration: Configuration,
+        _ make: (_ upstream: Int) throws -> GatewayUpstream
+    ) async throws -> PreparedReload {
         let driver = self.driver
-        guard try await !driver.eventLoop.submit({ driver.isEnding }).get() else {
-            throw ReloadFault("The gateway ends.")
-        }
+        guard try await !driver.eventLoop.submit({ driver.isEnding }).get() else { throw ReloadFault.ending }
         let tables = configuration.tables(upstreams: configuration.upstreams.count)
         let adoption = try self.numbers.withLock { numbers throws(ReloadFault) in try numbers.numbered(tables) }
         let doors = configuration.doors.map { door in
@@ -42,33 +57,38 @@ extension Gateway {
             return door
         }
         var made: [Int: GatewayUpstream] = [:]
-        let listening: GatewayListeners.Switch
         do {
             let known = try await driver.eventLoop.submit { driver.upstreams.count }.get()
             for (place, number) in adoption.upstreams.enumerated()
             where number >= known || adoption.change.replaced.contains(number) {
                 made[number] = try make(place)
             }
-            listening = try await self.listeners.prepare(doors, upstreams: adoption.upstreams.count, nil)
+            let listening = try await self.listeners.prepare(doors, upstreams: adoption.upstreams.count, nil)
+            return PreparedReload(adoption: adoption, providers: made, listening: listening)
         } catch {
             for upstream in made.values { _ = await upstream.provider.shutDown(within: .zero) }
             throw error
         }
-        let (listeners, providers) = (self.listeners, made)
+    }
+
+    /// Takes a prepared configuration.
+    ///
+    /// - Throws: ``ReloadFault`` if the gateway ends. Then nothing has changed.
+    package func commit(_ prepared: PreparedReload) async throws -> Reloaded {
+        let (driver, listeners, adoption) = (self.driver, self.listeners, prepared.adoption)
         let switched = try await driver.eventLoop.submit { () -> GatewayDriver.Switched? in
             // A shutdown may have begun meanwhile. It has closed only the listeners that it knew.
             guard !driver.isEnding else { return nil }
-            return driver.adopt(adoption, providers) { listeners.commit(listening) }
+            return driver.adopt(adoption, prepared.providers) { listeners.commit(prepared.listening) }
         }.get()
         guard let switched else {
-            await self.listeners.abandon(listening)
-            for upstream in made.values { _ = await upstream.provider.shutDown(within: .zero) }
-            throw ReloadFault("The gateway ends.")
+            await self.abandon(prepared)
+            throw ReloadFault.ending
         }
         self.numbers.withLock { $0.adopt(adoption) }
         let names = adoption.tables.identities
         var change = adoption.change
-        change.listeners = listening.names
+        change.listeners = prepared.listening.names
         return Reloaded(
             change: change,
             upstreams: adoption.upstreams,
@@ -76,5 +96,29 @@ extension Gateway {
             ended: switched.ended,
             left: switched.left.map { (names[$0.client].label, $0.count) }
         )
+    }
+
+    /// Gives a prepared configuration up.
+    package func abandon(_ prepared: PreparedReload) async {
+        await self.listeners.abandon(prepared.listening)
+        for upstream in prepared.providers.values { _ = await upstream.provider.shutDown(within: .zero) }
+    }
+}
+
+extension Gateway.Reloaded {
+    /// The result for several gateways, with the numbers of their process.
+    package init(_ all: [Gateway.Reloaded], _ adoption: GatewayNumbers.Adoption) {
+        self.change = adoption.change
+        self.upstreams = adoption.upstreams
+        self.tables = adoption.tables
+        self.ended = all.reduce(0) { $0 + $1.ended }
+        var left: [String: Int] = [:]
+        for one in all {
+            self.change.listeners.added += one.change.listeners.added
+            self.change.listeners.removed += one.change.listeners.removed
+            self.change.listeners.changed += one.change.listeners.changed
+            for (client, count) in one.left { left[client, default: 0] += count }
+        }
+        self.left = left.sorted { $0.key < $1.key }.map { (client: $0.key, count: $0.value) }
     }
 }

@@ -38,4 +38,7 @@ package struct ReloadFault: Error, Hashable, CustomStringConvertible {
     package let description: String
 
     package init(_ description: String) { self.description = description }
+
+    /// The gateway ends, and takes no configuration.
+    package static let ending = ReloadFault("The gateway ends.")
 }

@@ -55,6 +55,28 @@ package final class UpstreamWatch: ProviderObserver {
             self.lastPing = self.lastPing ?? earlier.lastPing
         }
 
+        /// Adds the figures of another gateway's provider at the same upstream.
+        mutating func join(_ other: Figures) {
+            let (own, others) = (self.sharedState, other.sharedState)
+            self.state = others.rank > own.rank ? others : own
+            self.add(other)
+            self.activity.standing.add(other.activity.standing)
+            self.lastError = [self.lastError, other.lastError].compactMap { $0 }.max { $0.at < $1.at }
+        }
+
+        /// The state for others. An idle provider does not connect again after a failure, so its failure says nothing.
+        private var sharedState: State {
+            if case .failing = self.state, self.isIdle { .untried } else { self.state }
+        }
+
+        /// The figures after the end of the provider.
+        var left: Figures {
+            var figures = self
+            figures.activity.standing = ProviderActivity.Standing()
+            (figures.state, figures.lastError) = (.untried, nil)
+            return figures
+        }
+
         /// Notes the times of PINGs that were answered.
         fileprivate mutating func add(_ roundTrips: DurationSample) {
             for time in roundTrips.nanoseconds { self.pingTimes.add(nanoseconds: time) }
@@ -82,6 +104,16 @@ package final class UpstreamWatch: ProviderObserver {
         case good
         /// There is no connection. The codes are those of the last failures.
         case failing(Set<ProviderError.Code>)
+
+        /// The order in which the state of one provider counts for all. A connection proves more than a trial.
+        fileprivate var rank: Int {
+            switch self {
+            case .untried: 0
+            case .trialFailed: 1
+            case .good: 2
+            case .failing: 3
+            }
+        }
     }
 
     private struct Watched {

@@ -1,3 +1,4 @@
+package import FerryCore
 package import FerryGateway
 
 /// An event of a process that owns shards, for operators.
@@ -30,14 +31,22 @@ package enum ShardEvent: Hashable, Sendable {
 }
 
 /// The figures of a process that owns shards.
-package struct ShardFigures: Hashable, Sendable {
-    package struct Owned: Hashable, Sendable {
+package struct ShardFigures: Sendable {
+    package struct Owned: Sendable {
         package var shard: Int
         /// The time for which the right to forward is left, in seconds.
-        package var rightSeconds: Double
+        package var rightSeconds = 0.0
         /// The acknowledged commits that are kept, in bytes.
-        package var ringLength: Int
-        package var sentWithoutRight: Int
+        package var ringLength = 0
+        /// The times from a commit to PostgreSQL's answer.
+        package var appends = TimeHistogram()
+        package var segments = 0
+        package var counts = FateCounts()
+        package var connections = 0
+        /// The notifications at APNs.
+        package var underWay = 0
+
+        package init(_ shard: Int) { self.shard = shard }
     }
 
     package var owned: [Owned] = []
@@ -54,6 +63,8 @@ package struct ShardFigures: Hashable, Sendable {
     package var misrouted = 0
     /// Whether the last look at the shards was answered.
     package var isPostgresUp = false
+    /// The notifications in late segments, of all shards that this process has owned.
+    package var late = GatewayFigures.Late()
 
     package init() {}
 }

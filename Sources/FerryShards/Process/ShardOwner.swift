@@ -31,19 +31,24 @@ final class ShardOwner: Sendable {
     let shard: Int
     private let setup: ShardProcess.Setup
     private let sightings: PostgresSightings
+    private let began: @Sendable () async -> Void
     private let eventLoop: any EventLoop
     private let store: PostgresStore
     private let signals: AsyncStream<Signal>
     private let signal: AsyncStream<Signal>.Continuation
     private let running = Locked<Gateway?>(nil)
+    private let last = Locked<GatewaySnapshot?>(nil)
     private let counts = Locked(ShardFigures())
 
+    /// - Parameter began: called once, when the gateway serves the shard, or does not begin.
     init(
         _ free: FreeShard,
         _ setup: ShardProcess.Setup,
         _ sightings: PostgresSightings,
-        on eventLoop: any EventLoop
+        on eventLoop: any EventLoop,
+        began: @escaping @Sendable () async -> Void
     ) {
+        self.began = began
         self.eventLoop = eventLoop
         self.shard = free.shard
         self.setup = setup
@@ -65,19 +70,26 @@ final class ShardOwner: Sendable {
     /// The gateway; nil until it has recovered, and after its end.
     var gateway: Gateway? { self.running.withLock { $0 } }
 
-    /// The figures of this shard alone.
+    /// The figures of the gateway, also after its end; nil until it has recovered. Cost: one turn of the event loop.
+    var snapshot: GatewaySnapshot? {
+        get async {
+            if let gateway, let snapshot = try? await gateway.snapshot { return snapshot }
+            return self.left
+        }
+    }
+
+    /// The figures after the end of the gateway; nil before.
+    var left: GatewaySnapshot? { self.last.withLock { $0 } }
+
+    /// The figures of this shard alone, without those of its gateway.
     var figures: ShardFigures {
         var figures = self.counts.withLock { $0 }
         figures.sentWithoutRight = self.store.right.sentWithoutRight
         guard self.gateway != nil else { return figures }
-        figures.owned = [
-            ShardFigures.Owned(
-                shard: self.shard,
-                rightSeconds: Double(self.store.right.left.nanoseconds) / 1e9,
-                ringLength: self.store.ringLength,
-                sentWithoutRight: figures.sentWithoutRight
-            )
-        ]
+        var owned = ShardFigures.Owned(self.shard)
+        owned.rightSeconds = Double(self.store.right.left.nanoseconds) / 1e9
+        owned.ringLength = self.store.ringLength
+        figures.owned = [owned]
         return figures
     }
 
@@ -88,21 +100,27 @@ final class ShardOwner: Sendable {
     func run() async -> Ending {
         let upstreams: [GatewayUpstream]
         do {
-            upstreams = try self.setup.upstreams(self.store.right)
+            let right = self.store.right
+            upstreams = try self.setup.gateway.upstreams.indices.map { try self.setup.upstream($0, right) }
         } catch {
+            await self.began()
             return .refused("\(error)")
         }
         let gateway: Gateway
         do {
-            gateway = try await Gateway.start(self.configuration, upstreams: upstreams, on: self.eventLoop)
+            let configuration = self.configuration(of: self.setup)
+            gateway = try await Gateway.start(configuration, upstreams: upstreams, on: self.eventLoop)
         } catch {
             for upstream in upstreams { _ = await upstream.provider.shutDown(within: .zero) }
             self.signal.finish()
+            await self.began()
             await self.tellRest()
             if let error = error as? StoreError, error.isInUse { return .notTaken }
             return .refused(Self.sentence(error))
         }
         self.running.withLock { $0 = gateway }
+        self.setup.onNames(self.shard, gateway.tables)
+        await self.began()
         // The gateway holds the store.
         self.store.isSettled { [weak gateway] in (try? await gateway?.figures.gateway.underWay) ?? 0 == 0 }
         var isTold = false
@@ -128,6 +146,8 @@ final class ShardOwner: Sendable {
         }
         let isKept = await gateway.shutDown(within: self.setup.shutdownLimit)
         await gateway.shutDownUpstreams(within: .seconds(1))
+        let snapshot = try? await gateway.snapshot.left
+        self.last.withLock { $0 = snapshot }
         self.running.withLock { $0 = nil }
         self.signal.finish()
         await self.tellRest()
@@ -140,11 +160,36 @@ final class ShardOwner: Sendable {
         }
     }
 
+    // MARK: A reload
+
+    /// Prepares another configuration; nil without a gateway, or if the gateway ends.
+    func prepare(_ setup: ShardProcess.Setup) async throws -> (@Sendable (Bool) async -> Gateway.Reloaded?)? {
+        guard let gateway = self.gateway else { return nil }
+        let right = self.store.right
+        let prepared: Gateway.PreparedReload
+        do {
+            prepared = try await gateway.prepareReload(self.configuration(of: setup)) { try setup.upstream($0, right) }
+        } catch let fault as ReloadFault where fault == .ending {
+            return nil
+        }
+        return { isTaken in
+            guard isTaken else {
+                await gateway.abandon(prepared)
+                return nil
+            }
+            let reloaded = try? await gateway.commit(prepared)
+            if let reloaded { setup.onNames(self.shard, reloaded.tables) }
+            return reloaded
+        }
+    }
+
     /// The configuration of the gateway: its store, and its ports.
-    private var configuration: Gateway.Configuration {
-        var configuration = self.setup.gateway
+    private func configuration(of setup: ShardProcess.Setup) -> Gateway.Configuration {
+        var configuration = setup.gateway
         configuration.store = self.store
         configuration.succession = nil
+        let shard = self.shard
+        configuration.onEvent = { setup.onGatewayEvent(shard, $0, $1) }
         for index in configuration.doors.indices {
             if configuration.doors[index].port != 0 { configuration.doors[index].port += self.shard }
             // All shards have one feedback service.

@@ -24,12 +24,17 @@ package actor ShardProcess {
         /// The configuration of each gateway. The ports of its doors are those of shard 0; shard n has the n-th port after
         /// them. The process sets the store.
         package var gateway: Gateway.Configuration
-        /// Makes the upstreams of one shard. They send only with this right.
-        package var upstreams: @Sendable (ForwardingRight) throws -> [GatewayUpstream]
+        /// Makes the upstream with this place in the configuration. It sends only with this right.
+        package var upstream: @Sendable (_ place: Int, ForwardingRight) throws -> GatewayUpstream
         /// How long the end of a gateway may take.
         package var shutdownLimit: Duration
         /// Gets the events, on any thread.
         package var onEvent: @Sendable (ShardEvent) -> Void
+        /// Gets the events of a shard's gateway on its event loop, in place of the configuration's closure. The events of the
+        /// feedback service have no shard.
+        package var onGatewayEvent: @Sendable (_ shard: Int?, GatewayEvent, FateCounts) -> Void = { _, _, _ in }
+        /// Gets the names of a shard's gateway by their numbers, at its start and after each reload.
+        package var onNames: @Sendable (_ shard: Int, GatewayTables) -> Void = { _, _ in }
 
         package init(
             connection: String,
@@ -38,7 +43,7 @@ package actor ShardProcess {
             gateway: Gateway.Configuration,
             shutdownLimit: Duration = .seconds(30),
             onEvent: @escaping @Sendable (ShardEvent) -> Void = { _ in },
-            upstreams: @escaping @Sendable (ForwardingRight) throws -> [GatewayUpstream]
+            upstream: @escaping @Sendable (_ place: Int, ForwardingRight) throws -> GatewayUpstream
         ) {
             self.connection = connection
             self.node = node
@@ -46,7 +51,7 @@ package actor ShardProcess {
             self.gateway = gateway
             self.shutdownLimit = shutdownLimit
             self.onEvent = onEvent
-            self.upstreams = upstreams
+            self.upstream = upstream
         }
     }
 
@@ -56,7 +61,7 @@ package actor ShardProcess {
     /// The difference between this machine's clock and PostgreSQL's of which operators hear, in seconds.
     private static let clockLimit = 5
 
-    private let setup: Setup
+    private(set) var setup: Setup
     private let rules = ShardRules.standard
     private let sightings: PostgresSightings
     private var look: ShardLook
@@ -66,7 +71,15 @@ package actor ShardProcess {
     /// The event loop of each shard that this process has owned, until the process ends.
     private var groups: [Int: MultiThreadedEventLoopGroup] = [:]
     private var looking: Task<Void, Never>?
-    private var feedback: Gateway?
+    private(set) var feedback: Gateway?
+    /// The numbers of the names in the figures of all shards. Each gateway has numbers of its own.
+    private var numbers: GatewayNumbers
+    /// The shards whose gateways begin. A reload waits for them, and meanwhile none begins.
+    private var beginning: Set<Int> = []
+    private var isReloading = false
+    private var waitingReload: CheckedContinuation<Void, Never>?
+    /// All shards of the last look, by their numbers.
+    private(set) var sights: [Int: ShardSight] = [:]
     private var closedSince: [Int: NIODeadline] = [:]
     private var ownerless: Set<Int> = []
     private var isClockTold = false
@@ -74,9 +87,12 @@ package actor ShardProcess {
     private var isKept = true
     /// The sums of owners that are over.
     private var past = ShardFigures()
+    private var pastSnapshot: GatewaySnapshot
 
     package init(_ setup: Setup) {
         self.setup = setup
+        self.numbers = GatewayNumbers(setup.gateway.tables(upstreams: setup.gateway.upstreams.count))
+        self.pastSnapshot = GatewaySnapshot(self.numbers.tables)
         self.look = ShardLook(node: setup.node)
         self.sightings = PostgresSightings(
             connection: setup.connection,
@@ -120,14 +136,70 @@ package actor ShardProcess {
 
     /// The feedback service belongs to no shard: every process gives every client's rows.
     private func startFeedback() async throws {
-        var configuration = self.setup.gateway
+        let configuration = self.feedbackConfiguration(of: self.setup)
         guard configuration.doors.contains(where: { $0.feedbackPort != nil }) else { return }
-        for index in configuration.doors.indices { configuration.doors[index].hasClients = false }
-        configuration.store = FeedbackStore(
-            PostgresFeedback(connection: self.setup.connection, node: self.setup.node)
-        )
-        configuration.list = nil
         self.feedback = try await Gateway.start(configuration, upstreams: [])
+    }
+
+    private func feedbackConfiguration(of setup: Setup) -> Gateway.Configuration {
+        var configuration = setup.gateway
+        for index in configuration.doors.indices { configuration.doors[index].hasClients = false }
+        for index in configuration.identities.indices { configuration.identities[index].routes = [] }
+        (configuration.routes, configuration.upstreams, configuration.list) = ([], [], nil)
+        configuration.store = FeedbackStore(PostgresFeedback(connection: setup.connection, node: setup.node))
+        configuration.onEvent = { setup.onGatewayEvent(nil, $0, $1) }
+        return configuration
+    }
+
+    // MARK: A reload
+
+    /// Takes another configuration in all gateways of this process, or in none. The shards that it takes later have it, too.
+    ///
+    /// The feedback service neither begins nor ends. Do not call this again before it has returned.
+    ///
+    /// - Throws: as ``Gateway/reload(_:_:)``. Then nothing has changed.
+    package func reload(
+        _ configuration: Gateway.Configuration,
+        make: @escaping @Sendable (_ upstream: Int, _ right: ForwardingRight?) throws -> GatewayUpstream
+    ) async throws -> Gateway.Reloaded {
+        self.isReloading = true
+        defer { self.isReloading = false }
+        if !self.beginning.isEmpty { await withCheckedContinuation { self.waitingReload = $0 } }
+        var setup = self.setup
+        (setup.gateway, setup.upstream) = (configuration, { try make($0, $1) })
+        let adoption = try self.numbers.numbered(configuration.tables(upstreams: configuration.upstreams.count))
+        var prepared: [@Sendable (Bool) async -> Gateway.Reloaded?] = []
+        do {
+            for (_, owner) in self.owners.sorted(by: { $0.key < $1.key }) {
+                if let end = try await owner.prepare(setup) { prepared.append(end) }
+            }
+            if let feedback {
+                let reload = try await feedback.prepareReload(self.feedbackConfiguration(of: setup)) { _ in
+                    throw ReloadFault.ending
+                }
+                prepared.append { isTaken in
+                    if !isTaken { await feedback.abandon(reload) }
+                    return isTaken ? try? await feedback.commit(reload) : nil
+                }
+            }
+        } catch {
+            for end in prepared { _ = await end(false) }
+            throw error
+        }
+        self.setup = setup
+        self.numbers.adopt(adoption)
+        var reloaded: [Gateway.Reloaded] = []
+        for end in prepared {
+            if let one = await end(true) { reloaded.append(one) }
+        }
+        return Gateway.Reloaded(reloaded, adoption)
+    }
+
+    private func began(_ shard: Int) {
+        self.beginning.remove(shard)
+        guard self.beginning.isEmpty else { return }
+        self.waitingReload?.resume()
+        self.waitingReload = nil
     }
 
     // MARK: Looks
@@ -158,8 +230,9 @@ package actor ShardProcess {
         let clock = Int(time(nil))
         do throws(PostgresError) {
             let rows = try await session.send(PostgresStatement(ShardSQL.look), within: Self.lookLimit)
-            self.looked(FreeShard.all(rows), sentAt: sentAt)
-            if let theirs = rows.integer(0, 4) { self.compare(Int(theirs), with: clock...max(clock, Int(time(nil)))) }
+            self.sights = ShardSight.all(rows)
+            self.looked(self.sights.values.compactMap(\.free).sorted { $0.shard < $1.shard }, sentAt: sentAt)
+            if let theirs = rows.integer(0, 5) { self.compare(Int(theirs), with: clock...max(clock, Int(time(nil)))) }
         } catch {
             return self.lost(session, error)
         }
@@ -206,7 +279,9 @@ package actor ShardProcess {
         self.past.isPostgresUp = true
         guard !Task.isCancelled else { return }
         let now = NIODeadline.sinceBoot
-        for free in self.look.looked(rows, sentAt: sentAt, kept: Set(self.owners.keys), now: now) { self.own(free) }
+        if !self.isReloading {
+            for free in self.look.looked(rows, sentAt: sentAt, kept: Set(self.owners.keys), now: now) { self.own(free) }
+        }
         // A shard has no port while its owner reads its segments.
         let recovering = self.owners.filter { $0.value.gateway == nil }.keys
         let closed = Set(rows.map(\.shard)).subtracting(self.owners.keys).union(recovering)
@@ -225,7 +300,8 @@ package actor ShardProcess {
     private func own(_ free: FreeShard) {
         let group = self.groups[free.shard] ?? MultiThreadedEventLoopGroup(numberOfThreads: 1)
         self.groups[free.shard] = group
-        let owner = ShardOwner(free, self.setup, self.sightings, on: group.next())
+        self.beginning.insert(free.shard)
+        let owner = ShardOwner(free, self.setup, self.sightings, on: group.next()) { await self.began(free.shard) }
         self.owners[free.shard] = owner
         self.tasks[free.shard] = Task {
             let ending = await owner.run()
@@ -241,6 +317,13 @@ package actor ShardProcess {
         self.past.returns += figures.returns
         self.past.fenced += figures.fenced
         self.past.sentWithoutRight += figures.sentWithoutRight
+        if let left = owner.left {
+            // The tables may have changed since.
+            var sum = GatewaySnapshot(self.numbers.tables)
+            sum.add(self.pastSnapshot)
+            sum.add(left)
+            self.pastSnapshot = sum
+        }
         switch ending {
         case .notTaken: break
         case .refused(let reason):
@@ -255,12 +338,29 @@ package actor ShardProcess {
     /// The gateways that run now, by their shards.
     package var gateways: [Int: Gateway] { self.owners.compactMapValues(\.gateway) }
 
-    /// The counts of each gateway. Cost: one turn of each event loop.
-    package var counts: [Int: FateCounts] {
+    /// The figures of all gateways that this process has had, and of its shards. Cost: one turn of each event loop.
+    var snapshot: (sum: GatewaySnapshot, figures: ShardFigures) {
         get async {
-            var all: [Int: FateCounts] = [:]
-            for (shard, gateway) in self.gateways { all[shard] = try? await gateway.counts }
-            return all
+            var all: [(owner: ShardOwner, snapshot: GatewaySnapshot?)] = []
+            for owner in self.owners.values { all.append((owner, await owner.snapshot)) }
+            // An owner that ended meanwhile counts among the past ones.
+            let shards = Dictionary(
+                all.compactMap { owner, snapshot in
+                    self.owners[owner.shard] === owner ? snapshot.map { (owner.shard, $0) } : nil
+                },
+                uniquingKeysWith: { $1 }
+            )
+            var sum = GatewaySnapshot(self.numbers.tables)
+            var figures = self.figures
+            sum.add(self.pastSnapshot)
+            for snapshot in shards.values { sum.add(snapshot) }
+            figures.late = sum.figures.late
+            for index in figures.owned.indices {
+                guard let snapshot = shards[figures.owned[index].shard] else { continue }
+                figures.owned[index].take(snapshot)
+            }
+            if !figures.isPostgresUp { sum.figures.store = .troubled }
+            return (sum, figures)
         }
     }
 
@@ -296,17 +396,38 @@ package actor ShardProcess {
     }
 }
 
-extension FreeShard {
+/// A shard as a look saw it.
+struct ShardSight: Sendable {
+    /// The shard, if no session has its lock.
+    var free: FreeShard?
+    var term: String
+    /// The node that owns it; nil if none does.
+    var owner: String?
+
     /// Reads the rows of a look.
-    fileprivate static func all(_ rows: PostgresRows) -> [FreeShard] {
-        (0..<rows.count).compactMap { row in
-            guard let shard = rows.integer(row, 0), let term = rows.text(row, 1) else { return nil }
-            return FreeShard(
+    fileprivate static func all(_ rows: PostgresRows) -> [Int: ShardSight] {
+        var all: [Int: ShardSight] = [:]
+        for row in 0..<rows.count {
+            guard let shard = rows.integer(row, 0), let term = rows.text(row, 1) else { continue }
+            let free = FreeShard(
                 shard: Int(shard),
                 term: ShardTerm(term),
                 isFreed: rows.boolean(row, 2) ?? false,
                 wanted: rows.text(row, 3)
             )
+            let owner = rows.text(row, 4)
+            all[Int(shard)] = ShardSight(free: owner == nil ? free : nil, term: term, owner: owner)
         }
+        return all
+    }
+}
+
+extension ShardFigures.Owned {
+    fileprivate mutating func take(_ snapshot: GatewaySnapshot) {
+        self.appends = snapshot.loop.commits
+        self.segments = snapshot.figures.segments
+        self.counts = snapshot.figures.counts
+        self.connections = snapshot.figures.clients.reduce(0) { $0 + $1.connections }
+        self.underWay = snapshot.figures.underWay
     }
 }

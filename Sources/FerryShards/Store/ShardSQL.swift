@@ -8,14 +8,14 @@ enum ShardSQL {
 
     // MARK: Standing by
 
-    /// The shards whose lock no session has, each with the time of PostgreSQL in UNIX seconds. Without such a shard, there is
-    /// one row with the time alone.
+    /// All shards, each with the time of PostgreSQL in UNIX seconds. The owner is null if no session has the lock.
     static let look: StaticString = """
-        select s.id, s.term::text, s.freed, s.wanted, extract(epoch from clock_timestamp())::bigint
-          from (select) as clock left join ferry.shard s on not exists (
+        select s.id, s.term::text, s.freed, s.wanted, case when exists (
           select from pg_locks l where l.locktype = 'advisory' and l.classid = 1179800153 and l.objid = s.id::int
             and l.objsubid = 2 and l.granted
-            and l.database = (select oid from pg_database where datname = current_database()))
+            and l.database = (select oid from pg_database where datname = current_database())) then s.owner end,
+            extract(epoch from clock_timestamp())::bigint
+          from ferry.shard s order by s.id
         """
 
     /// Ends owners' sessions that hang in the middle of a message. No time-out of PostgreSQL 15 does.

@@ -58,7 +58,7 @@ package struct LogMessage: Hashable, Sendable {
     package let mark: Mark?
     /// The sentence for people, without `ferry:` and the mark.
     package let sentence: String
-    package let members: Members
+    package var members: Members
 
     private init(
         event: String,

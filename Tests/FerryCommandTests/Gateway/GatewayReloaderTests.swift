@@ -47,25 +47,18 @@ import Testing
         let upstreams = try zip(plan.upstreamNames, plan.upstreams).map { name, upstream in
             try GatewayCommand.upstream(upstream, name) { _ in }
         }
-        let messages = GatewayMessages(
-            clients: [],
-            firstTopics: [],
-            upstreams: [],
-            list: nil,
-            isStored: false,
-            write: { _ in }
-        )
         let gateway = try await Gateway.start(plan.gateway, upstreams: upstreams)
         let reloader = GatewayReloader(
             harness.directory.path("gateway.json"),
             plan,
             TokenSources(),
             gateway,
-            upstreams,
-            messages,
+            upstreams.map(\.watch),
             notes,
             try ServiceManager(sockets: [], variables: [:]),
-            level: LogPolicy.current.level
+            level: LogPolicy.current.level,
+            rename: { _ in },
+            statusLine: { "" }
         )
         return (reloader, gateway, upstreams)
     }

@@ -46,6 +46,61 @@ import Testing
     }
 
     @Test(.enabled(if: PostgresServer.isAvailable))
+    func `status, page, reload, letters and waiting work with shards`() async throws {
+        let server = try #require(PostgresServer.shared)
+        let database = try server.database()
+        let setup = PostgresSetup(server.connection(to: database))
+        _ = try await setup.make(shards: 2)
+        setup.close()
+        try await GatewayHarness.run { harness in
+            let apns = try await SimulatedAPNs.start(.init(credentials: harness.credentials))
+            let port = try await Self.freePort()
+            let members: [String: String?] = [
+                "store": Self.store(server.connection(to: database), node: "gw1"), "listen": Self.listen(port),
+                "admin": #"{"socket": "admin"}"#,
+            ]
+            func ask(_ command: String...) async throws -> FerryProgram.Output {
+                try await FerryProgram.run(
+                    ["gateway"] + command + ["--socket", harness.directory.path("admin")],
+                    in: harness.directory
+                )
+            }
+            let program = try harness.begin(port: apns.port, members)
+            #expect(try await eventually { try program.messages.contains("gw1 owns shard 1") })
+            #expect(try await eventually { try program.messages.contains("gw1 owns shard 0") })
+            #expect(try await harness.push(1...20, to: port).status == 0)
+            #expect(try await harness.push(21...30, to: port + 1).status == 0)
+            let status = try await ask("status")
+            #expect(status.result.contains("in all: read 30, accepted 30"), "\(status)")
+            #expect(status.result.contains("shard  owner  term"), "\(status)")
+            let text = try await ask("status", "--json").result
+            let json = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+            let shards = try #require(json?["shards"] as? [[String: Any]])
+            #expect(shards.map { $0["owner"] as? String } == ["gw1", "gw1"])
+            #expect(try await ask("letters", "list").status == 0)
+            #expect(try await ask("waiting").status == 0)
+            let backup = try await ask("backup", harness.directory.path("copy.db"))
+            #expect(backup.status != 0 && backup.messages.contains("PostgreSQL's own tools"), "\(backup)")
+            // Another client has the certificate.
+            _ = try harness.configuration(
+                port: apns.port,
+                members.merging(["clients": #"[{"name": "news", "cert": "client.pem", "topics": ["x"]}]"#]) { $1 }
+            )
+            let reloaded = try await ask("reload")
+            #expect(reloaded.status == 0 && reloaded.result.contains("new: news"), "\(reloaded)")
+            _ = try harness.configuration(
+                port: apns.port,
+                members.merging(["store": #"{"path": "gateway.db"}"#]) { $1 }
+            )
+            let refused = try await ask("reload")
+            #expect(refused.status == 2 && refused.result.contains("'store' cannot change"), "\(refused)")
+            program.terminate()
+            #expect(try await program.output().status == 0)
+            await apns.stop()
+        }
+    }
+
+    @Test(.enabled(if: PostgresServer.isAvailable))
     func `two processes serve a shard one after the other`() async throws {
         let server = try #require(PostgresServer.shared)
         let database = try server.database()

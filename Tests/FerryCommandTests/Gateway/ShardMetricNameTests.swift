@@ -16,7 +16,10 @@ import Testing
     }
 
     private static func metrics() -> Set<String> {
-        let text = ShardAdmin.metrics(ShardFigures(), [0: FateCounts()], "1.0.0")
+        var figures = ShardFigures()
+        figures.owned = [ShardFigures.Owned(0)]
+        var text = MetricsText()
+        figures.add(to: &text)
         let types = String(decoding: text.bytes, as: UTF8.self).split(separator: "\n").filter {
             $0.hasPrefix("# TYPE ")
         }

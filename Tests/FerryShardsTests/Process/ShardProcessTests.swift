@@ -50,14 +50,80 @@ struct ShardProcessTests {
         let first = try await TestProcess(database, "gw1")
         try await first.run { _ in
             try await first.waitFor(shards: [0])
+            try await first.push(10, to: 0)
             let second = try await TestProcess(database, "gw2")
             try await second.run { _ in
                 try database.query("update ferry.shard set wanted = 'gw2'")
                 try await second.waitFor(shards: [0])
                 #expect(first.events.all.contains(.wanted(shard: 0, by: "gw2")))
+                let shown = try #require(await first.process.shown)
+                // The counts of a shard that has gone stay.
+                #expect(shown.snapshot.figures.counts.accepted == 10)
                 #expect(try database.query("select owner, wanted is null from ferry.shard") == "gw2|t")
             }
         }
+    }
+
+    @Test func `A reload changes all shards and later ones, and a refused one changes nothing`() async throws {
+        let database = try await ShardDatabase(shards: 3)
+        let owner = try TestOwner(database, "gw0")
+        _ = try await owner.store.open()
+        let process = try await TestProcess(database, "gw1", client: "old")
+        try await process.run { running in
+            try await process.waitFor(shards: [1, 2])
+            for shard in 1...2 { try await process.push(10, to: shard) }
+            // The port of shard 2 is taken, that of shard 1 is not.
+            let taken = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .bind(host: "127.0.0.1", port: 0).get()
+            let port = try #require(taken.localAddress?.port)
+            await #expect(throws: ListenFault.self) { try await process.reload(client: "new", port: port - 2) }
+            try await taken.close()
+            for shard in 1...2 { try await process.push(10, to: shard, from: 10) }
+            let reloaded = try await process.reload(client: "new", settings: 1)
+            #expect(reloaded.change.clients.added == ["new"] && reloaded.change.clients.removed == ["old"])
+            #expect(reloaded.change.replaced == [0])
+            for shard in 1...2 { try await process.push(10, to: shard, from: 20) }
+            await owner.store.close()
+            try await process.waitFor(shards: [0, 1, 2])
+            try await process.push(10, to: 0)
+            let shown = try #require(await running.shown)
+            let figures = shown.snapshot.figures
+            #expect(figures.clients.map(\.name) == ["old", "new"])
+            #expect(figures.clients.map(\.counts.accepted) == [40, 30])
+            #expect(figures.counts.isConserved && figures.counts.unanswered == 0)
+            #expect(shown.shards?.map(\.owner) == ["gw1", "gw1", "gw1"])
+            #expect(shown.shards?.allSatisfy { $0.rightSeconds ?? 0 > 0 && $0.waiting == 0 } == true)
+            #expect(shown.shards?.map(\.term.count) == [36, 36, 36])
+        }
+        #expect(process.recorder.requests.count == 70 && process.recorder.duplicates.isEmpty)
+    }
+
+    @Test func `Letters and waiting notifications of all shards are listed`() async throws {
+        let database = try await ShardDatabase(shards: 2)
+        let process = try await TestProcess(database, "gw1")
+        try await process.run { running in
+            try await process.waitFor(shards: [0, 1])
+            await process.apns.stop()
+            for shard in 0...1 { try await process.leave(5, in: shard) }
+            var (rows, place): ([WaitingRow], WaitingPlace?) = ([], WaitingPlace())
+            var pages = 0
+            while let next = place {
+                // A reader of the admin service gets the place as text.
+                let after = try #require(WaitingPlace(next.description))
+                let page = try await running.waiting(after: after, WaitingFilter(), limit: 3)
+                rows += page.rows
+                place = page.next
+                pages += 1
+            }
+            #expect(rows.count == 10 && pages >= 4)
+            let unknown = try #require(APNSID.parse("00000000-0000-0000-0000-000000000000".utf8))
+            #expect(try await running.drop([unknown]) == [.missing])
+            let shown = try #require(await running.shown)
+            #expect(shown.snapshot.figures.counts.unanswered == 10)
+        }
+        let shown = try #require(await process.process.shown)
+        let counts = shown.snapshot.figures.counts
+        #expect(counts.moved == 10 && counts.unanswered == 0 && counts.isConserved)
     }
 
     @Test func `Its sessions are ended again and again, and no shard changes its owner`() async throws {
@@ -107,17 +173,10 @@ struct ShardProcessTests {
     @Test func `A shard with notifications of an unknown client is given up, with an alarm`() async throws {
         let database = try await ShardDatabase(shards: 1)
         let first = try await TestProcess(database, "gw1", client: "known")
-        try await first.run { process in
+        try await first.run { _ in
             try await first.waitFor(shards: [0])
             await first.apns.stop()
-            let gateway = try #require(await process.gateways[0])
-            let client = first.credentials.binary(host: gateway.host, port: gateway.port, outcomes: .discard)
-            let provider = try BinaryProvider(client)
-            var batch = PushBatch()
-            try batch.append(PushNotification(Payload(alert: "Hello")), to: DeviceToken([1, 2, 3, 4]), tag: 0)
-            try await provider.submit(&batch)
-            while try await gateway.counts.unanswered == 0 { try await Task.sleep(for: .milliseconds(20)) }
-            _ = await provider.shutDown(within: .zero)
+            try await first.leave(1, in: 0)
         }
         let second = try await TestProcess(database, "gw2", client: "other")
         try await second.run { process in

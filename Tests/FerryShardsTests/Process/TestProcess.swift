@@ -3,6 +3,7 @@ import FerryBinary
 import FerryCore
 import FerryForwarding
 import FerryGateway
+import FerryMachine
 import FerryShards
 import FerryTesting
 import Testing
@@ -16,6 +17,7 @@ struct TestProcess {
     let process: ShardProcess
     let apns: SimulatedAPNs
     let events: ShardEvents
+    private let upstream: @Sendable (ForwardingRight?) throws -> GatewayUpstream
 
     init(
         _ database: ShardDatabase,
@@ -30,6 +32,28 @@ struct TestProcess {
         simulated.recorder = recorder
         let apns = try await SimulatedAPNs.start(simulated)
         let tokens = try credentials.tokenSource()
+        let upstream: @Sendable (ForwardingRight?) throws -> GatewayUpstream = { right in
+            var forwarding = credentials.http2(to: apns, tokens, outcomes: .discard)
+            if let right { forwarding.right = right }
+            return try GatewayUpstream.over(http2: forwarding)
+        }
+        var gateway = Self.configuration(credentials, client: client)
+        if feedback { gateway.feedbackPort = 0 }
+        let setup = ShardProcess.Setup(
+            connection: database.connection,
+            node: node,
+            gateway: gateway,
+            onEvent: { events.append($0) }
+        ) { try upstream($1) }
+        self.upstream = upstream
+        self.credentials = credentials
+        self.recorder = recorder
+        self.events = events
+        self.apns = apns
+        self.process = ShardProcess(setup)
+    }
+
+    private static func configuration(_ credentials: TestCredentials, client: String) -> Gateway.Configuration {
         var gateway = Gateway.Configuration(
             identity: credentials.server,
             clients: GatewayClients([(.fingerprints([credentials.client.summary.fingerprint]), 0)]),
@@ -37,22 +61,21 @@ struct TestProcess {
             routes: [Route(upstream: 0, topic: Array(Self.topic.utf8))]
         )
         gateway.upstreams = [GatewayTables.Upstream(name: "apns")]
-        if feedback { gateway.feedbackPort = 0 }
-        let setup = ShardProcess.Setup(
-            connection: database.connection,
-            node: node,
-            gateway: gateway,
-            onEvent: { events.append($0) }
-        ) { right in
-            var forwarding = credentials.http2(to: apns, tokens, outcomes: .discard)
-            forwarding.right = right
-            return [try GatewayUpstream.over(http2: forwarding)]
-        }
-        self.credentials = credentials
-        self.recorder = recorder
-        self.events = events
-        self.apns = apns
-        self.process = ShardProcess(setup)
+        return gateway
+    }
+
+    /// Takes a configuration with this client alone.
+    ///
+    /// - Parameters:
+    ///   - port: the port of shard 0.
+    ///   - settings: with other settings, the upstream gets other providers.
+    @discardableResult
+    func reload(client: String, port: Int = 0, settings: UInt8 = 0) async throws -> Gateway.Reloaded {
+        var gateway = Self.configuration(self.credentials, client: client)
+        gateway.port = port
+        gateway.upstreams[0].settings = [settings]
+        let upstream = self.upstream
+        return try await self.process.reload(gateway) { try upstream($1) }
     }
 
     /// Runs the process while `body` runs.
@@ -93,6 +116,24 @@ struct TestProcess {
         }
         _ = await provider.shutDown(within: .seconds(60))
         while try await gateway.counts.accepted < before + count { try await Task.sleep(for: .milliseconds(20)) }
+    }
+
+    /// Sends notifications to a shard, which APNs does not answer.
+    func leave(_ count: Int, in shard: Int) async throws {
+        let gateway = try #require(await self.process.gateways[shard])
+        let client = self.credentials.binary(host: gateway.host, port: gateway.port, outcomes: .discard)
+        let provider = try BinaryProvider(client)
+        for number in 0..<count {
+            var batch = PushBatch()
+            try batch.append(
+                PushNotification(Payload(alert: "Hello")),
+                to: DeviceToken([1, 2, UInt8(shard), UInt8(number)]),
+                tag: 0
+            )
+            try await provider.submit(&batch)
+        }
+        while try await gateway.counts.unanswered < count { try await Task.sleep(for: .milliseconds(20)) }
+        _ = await provider.shutDown(within: .zero)
     }
 }
 

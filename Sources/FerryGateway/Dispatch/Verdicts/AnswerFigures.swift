@@ -13,6 +13,13 @@ package struct AnswerFigures: Hashable, Sendable {
     /// The times of the last one to two minutes.
     var recent = RecentTimes()
 
+    /// Adds the answers of another gateway, without its ``recent`` ones.
+    mutating func add(_ other: AnswerFigures) {
+        self.refusals.merge(other.refusals, uniquingKeysWith: +)
+        self.accepted += other.accepted
+        self.times.add(other.times)
+    }
+
     /// - Parameter time: nil if the time says nothing about the way to APNs.
     mutating func add(_ outcome: Outcome, after time: TimeAmount?, now: NIODeadline) {
         switch outcome {

@@ -1,9 +1,11 @@
 /// The counts of the notifications that the gateway has read, by their fate.
 ///
 /// ``read``, ``recovered`` and ``retried`` are together always the sum of ``forwarded``, ``waiting``, ``swallowed``,
-/// ``refusedHere``, ``knownBad`` and ``droppedUnsent``. The final answers and ``unanswered`` are together always the
-/// sum of ``forwarded``, ``waiting`` and ``droppedUnsent``.
+/// ``refusedHere``, ``knownBad`` and ``droppedUnsent``. The final answers, ``moved`` and ``unanswered`` are together
+/// always the sum of ``forwarded``, ``waiting`` and ``droppedUnsent``.
 package struct FateCounts: Hashable, Codable, Sendable {
+    package init() {}
+
     /// Notifications that were read whole, faulty ones too.
     package var read = 0
     /// Notifications of an earlier process that the store had without an answer.
@@ -20,7 +22,7 @@ package struct FateCounts: Hashable, Codable, Sendable {
     package var refusedHere = 0
     /// Notifications that the gateway refused because no error response had told APNs' earlier refusal of the token.
     package var knownBad = 0
-    /// Notifications that expired or ended as dead letters before they went out.
+    /// Notifications that expired, ended as dead letters or went to another owner before they went out.
     package var droppedUnsent = 0
 
     /// Forwarded notifications that APNs accepted.
@@ -31,6 +33,9 @@ package struct FateCounts: Hashable, Codable, Sendable {
     package var deadLetters = 0
     /// Notifications that may have arrived, and are not sent again.
     package var unknown = 0
+    /// Notifications without a final answer, whose shard has another owner now; nil in a process without shards.
+    package var moved: Int?
+    var movedOrNone: Int { self.moved ?? 0 }
 
     /// Notifications that may have arrived, and are sent once more.
     package var copies = 0
@@ -52,7 +57,8 @@ package struct FateCounts: Hashable, Codable, Sendable {
     /// Notifications without a final answer.
     package var unanswered: Int {
         self.forwarded + self.waiting + self.droppedUnsent
-            - (self.accepted + self.gone + self.refused + self.expired + self.deadLetters + self.unknown)
+            - (self.accepted + self.gone + self.refused + self.expired + self.deadLetters + self.unknown
+                + self.movedOrNone)
     }
 
     /// Whether every notification is counted under exactly one fate.
@@ -61,7 +67,16 @@ package struct FateCounts: Hashable, Codable, Sendable {
             == self.forwarded + self.waiting + self.swallowed + self.refusedHere + self.knownBad + self.droppedUnsent
     }
 
-    /// Adds the counts of another client.
+    /// The counts of a gateway that is over, after another one has taken its notifications.
+    var left: FateCounts {
+        var counts = self
+        counts.moved = self.movedOrNone + self.unanswered
+        counts.droppedUnsent += self.waiting
+        counts.waiting = 0
+        return counts
+    }
+
+    /// Adds the counts of another client, or of another gateway.
     mutating func add(_ other: FateCounts) {
         self.read += other.read
         self.recovered += other.recovered
@@ -78,6 +93,7 @@ package struct FateCounts: Hashable, Codable, Sendable {
         self.expired += other.expired
         self.deadLetters += other.deadLetters
         self.unknown += other.unknown
+        if let moved = other.moved { self.moved = self.movedOrNone + moved }
         self.copies += other.copies
         self.told += other.told
         self.deferred += other.deferred
