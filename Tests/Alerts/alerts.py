@@ -30,6 +30,8 @@ UNREACHED = {
     "FerryGatewayShardWithoutOwner": "it needs PostgreSQL",
     "FerryGatewayShardFenced": "it needs PostgreSQL",
     "FerryGatewayClientMisrouted": "it needs PostgreSQL",
+    "FerryGatewayFramesNotHandedOver": "it needs PostgreSQL",
+    "FerryWorkerQueueOld": "it needs PostgreSQL",
 }
 # They tell that the machine is slow. If another program had it for a moment, a second try shows that.
 OF_TIME = ("FerryGatewayLoopSlow", "FerryGatewaySlowAnswers", "FerryGatewayCommitSlow")

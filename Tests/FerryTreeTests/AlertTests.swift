@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func `each section of an alert in the guide has its alert`() throws {
-        let sections = try Tree.lines(Self.guide).filter { $0.hasPrefix("### FerryGateway") }.map {
+        let sections = try Tree.lines(Self.guide).filter { $0.hasPrefix("### Ferry") }.map {
             String($0.dropFirst(4))
         }
         #expect(try Set(sections) == Set(Self.alerts()))
