@@ -18,7 +18,7 @@ import Testing
     @Test func `each page that a unit names is below the directory into which the guide copies the pages`() throws {
         let directory = "/usr/share/doc/ferry"
         #expect(try Tree.text(Self.guide).contains("\ncp -r Docs/. \(directory)\n"))
-        for unit in ["ferry-gateway.service", "ferry-appstore.service"] {
+        for unit in ["ferry-gateway.service", "ferry-appstore.service", "ferry-worker.service"] {
             let text = try Tree.text("Compat/systemd/\(unit)")
             let page = try #require(text.parts(from: "\nDocumentation=file://\(directory)/", to: "\n").first)
             #expect(Tree.exists("Docs/\(page)"), "\(unit) names \(page), and Docs has no such page.")
