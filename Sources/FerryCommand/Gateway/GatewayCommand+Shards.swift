@@ -28,6 +28,7 @@ extension GatewayCommand {
             connection: database.connection,
             node: database.node,
             away: database.away,
+            rejections: database.rejections,
             gateway: plan.gateway,
             shutdownLimit: Self.shutdownLimit,
             onEvent: { shards.say($0) }

@@ -31,7 +31,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             list of such objects; 'to', 'ca', 'sandbox', 'cert', 'key', \
             'proxy', 'proxyUser', 'proxyPasswordFile', 'pingInterval' and 'idleCheck' in an upstream; 'fingerprints', \
             'userID', 'anyone', 'upstream', 'mode', 'resends' and 'repeatsUnknown' in a client; 'fsync', \
-            'postgres', 'node' and 'away' in 'store'; \
+            'postgres', 'node', 'away' and 'rejections' in 'store'; \
             'socket', 'host', 'tokenFile', 'cert' and 'key' in 'admin'; 'repeatsUnknown' and 'logLevel'. \
             Docs/commands/gateway.md says what each means.
 

@@ -13,13 +13,18 @@ struct GatewayDatabase: Hashable {
     /// The name of this process. No other has it.
     var node: String
     var away: ShardAway
+    /// How long rejections are kept.
+    var rejections: Duration
 
     /// - Parameter doors: the entries of 'listen'.
     /// - Returns: nil if the configuration has no `store.postgres`.
     init?(_ file: GatewayFile, _ doors: [Gateway.Door]) throws(CommandFailure) {
         guard let store = file.store, let connection = store.postgres else {
-            for (name, isGiven) in [("node", file.store?.node != nil), ("away", file.store?.away != nil)] where isGiven
-            {
+            let given = [
+                ("node", file.store?.node != nil), ("away", file.store?.away != nil),
+                ("rejections", file.store?.rejections != nil),
+            ]
+            for (name, isGiven) in given where isGiven {
                 throw .usage("'store.\(name)' needs 'store.postgres'")
             }
             return nil
@@ -46,6 +51,7 @@ struct GatewayDatabase: Hashable {
         self.connection = connection
         self.node = node
         self.away = store.away ?? .wait
+        self.rejections = store.rejections ?? .seconds(30 * 86_400)
     }
 
     /// Checks that the ports of the shards are free of each other and of the feedback service.

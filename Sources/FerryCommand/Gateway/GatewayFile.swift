@@ -111,6 +111,8 @@ struct GatewayFile {
         var node: String?
         /// The behaviour of a gateway while the database is away.
         var away: ShardAway?
+        /// How long the database keeps rejections.
+        var rejections: Duration?
 
         private static let aways: OptionKind = .choice(ShardAway.allCases.map(\.rawValue))
 
@@ -119,6 +121,10 @@ struct GatewayFile {
             self.postgres = try object.take("postgres", .text)?.text
             self.node = try object.take("node", .text)?.text
             self.away = try object.take("away", Self.aways).flatMap { .init(rawValue: $0.text) }
+            // Days; a shorter time is a fraction.
+            self.rejections = try object.take("rejections", .number(0.001...3650)).map {
+                .seconds($0.number * 86_400)
+            }
             self.path = try object.take("path", .file)?.text
             if self.postgres == nil { _ = object.require("path", self.path, or: "") }
             self.fsync = try object.take("fsync", .flag)?.isOn

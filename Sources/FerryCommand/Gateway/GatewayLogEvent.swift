@@ -11,6 +11,6 @@ enum GatewayLogEvent: String, CaseIterable {
     case reloaded, reloadRefused
     case copied, restored
     case shardTaken, shardReleased, shardWanted, shardFenced, shardStopped, shardResumed, shardTrouble, shardRefused
-    case shardOwnerless, shardClock, misrouted
+    case shardTroubleOver, shardOwnerless, shardClock, misrouted
     case recovered, stopping, stopped, kept, lostInAll, listKept, listLost
 }

@@ -80,6 +80,8 @@ final class ShardMessages: Sendable {
         case .trouble(let shard, let reason):
             let place = shard.map { "shard \($0): " } ?? ""
             self.tell(.shardTrouble, .warning, "\(place)\(reason)", shard, [.reason: .text(reason)])
+        case .answered:
+            self.tell(.shardTroubleOver, .notice, "PostgreSQL answers again", nil)
         case .refused(let shard, let reason):
             self.alarm(
                 .shardRefused,

@@ -131,7 +131,7 @@ extension WorkerPlan {
             self.postgres = ""
             try object.end()
             self.postgres = store.require("postgres", try store.take("postgres", .secret)?.text, or: "")
-            for name in ["path", "fsync", "node", "away"] { store.leave(name) }
+            for name in ["path", "fsync", "node", "away", "rejections"] { store.leave(name) }
             try store.end()
             for name in upstreams.members.keys.sorted() {
                 if let upstream = try upstreams.object(name) {

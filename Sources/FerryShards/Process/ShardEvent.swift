@@ -19,6 +19,8 @@ package enum ShardEvent: Hashable, Sendable {
     case resumed(shard: Int)
     /// A fault of PostgreSQL; nil if it is not about one shard. The text is one sentence.
     case trouble(shard: Int?, String)
+    /// PostgreSQL answers the process again.
+    case answered
     /// The shard cannot be served here, for the reason in this text. Another try follows after a minute.
     case refused(shard: Int, String)
     /// For some seconds, no process has owned the shard, or this one has been in recovery.

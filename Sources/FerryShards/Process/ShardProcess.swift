@@ -21,6 +21,8 @@ package actor ShardProcess {
         /// The name of this process. No other has it.
         package var node: String
         package var away: ShardAway
+        /// How long rejections are kept.
+        package var rejections: Duration
         /// The configuration of each gateway. The ports of its doors are those of shard 0; shard n has the n-th port after
         /// them. The process sets the store.
         package var gateway: Gateway.Configuration
@@ -40,6 +42,7 @@ package actor ShardProcess {
             connection: String,
             node: String,
             away: ShardAway = .wait,
+            rejections: Duration = .seconds(30 * 86_400),
             gateway: Gateway.Configuration,
             shutdownLimit: Duration = .seconds(30),
             onEvent: @escaping @Sendable (ShardEvent) -> Void = { _ in },
@@ -48,6 +51,7 @@ package actor ShardProcess {
             self.connection = connection
             self.node = node
             self.away = away
+            self.rejections = rejections
             self.gateway = gateway
             self.shutdownLimit = shutdownLimit
             self.onEvent = onEvent
@@ -71,6 +75,7 @@ package actor ShardProcess {
     /// The event loop of each shard that this process has owned, until the process ends.
     private var groups: [Int: MultiThreadedEventLoopGroup] = [:]
     private var looking: Task<Void, Never>?
+    private var trimming: Task<Void, Never>?
     private(set) var feedback: Gateway?
     /// The numbers of the names in the figures of all shards. Each gateway has numbers of its own.
     private var numbers: GatewayNumbers
@@ -113,6 +118,8 @@ package actor ShardProcess {
         let count = try await Self.check(connection: self.setup.connection, node: self.setup.node)
         try await self.startFeedback()
         self.looking = Task { await self.keepLooking() }
+        let care = RejectionCare(self.setup)
+        self.trimming = Task { await care.run() }
         return count
     }
 
@@ -275,7 +282,10 @@ package actor ShardProcess {
     }
 
     private func looked(_ rows: [FreeShard], sentAt: NIODeadline) {
-        if !self.past.isPostgresUp { self.lastTrouble = nil }
+        if self.lastTrouble != nil, !self.past.isPostgresUp {
+            self.lastTrouble = nil
+            self.setup.onEvent(.answered)
+        }
         self.past.isPostgresUp = true
         guard !Task.isCancelled else { return }
         let now = NIODeadline.sinceBoot
@@ -385,6 +395,7 @@ package actor ShardProcess {
     @discardableResult
     package func shutDown() async -> Bool {
         self.looking?.cancel()
+        self.trimming?.cancel()
         for owner in self.owners.values { owner.end() }
         for task in self.tasks.values { await task.value }
         await self.looking?.value

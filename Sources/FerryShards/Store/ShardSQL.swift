@@ -73,6 +73,14 @@ enum ShardSQL {
          where shard = $1::int and job > $2 order by job limit $3
         """
 
+    /// Removes up to 1,000 rejections that are older than `$1` seconds.
+    static let forget: StaticString = """
+        delete from ferry.rejection where (shard, job) in (
+          select shard, job from ferry.rejection where at < now() - $1 * interval '1 s' order by at limit 1000
+            for update skip locked
+        )
+        """
+
     // MARK: Feedback
 
     static let begin: StaticString = "begin"

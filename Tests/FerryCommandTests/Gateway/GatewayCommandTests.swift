@@ -25,6 +25,7 @@ import Testing
                 "'store.node' has to have 1 to 40 bytes, without spaces"
             ),
             ("store", #"{"path": "a", "node": "gw1"}"#, "'store.node' needs 'store.postgres'"),
+            ("store", #"{"path": "a", "rejections": 30}"#, "'store.rejections' needs 'store.postgres'"),
             (
                 "store", #"{"postgres": "host=a", "away": "b"}"#,
                 #"The option 'store.away' takes one of "wait", "serve"."#

@@ -98,6 +98,34 @@ struct ShardProcessTests {
         #expect(process.recorder.requests.count == 70 && process.recorder.duplicates.isEmpty)
     }
 
+    @Test func `A process tells that PostgreSQL is away, and that it is back`() async throws {
+        let database = try await ShardDatabase(shards: 1)
+        let process = try await TestProcess(database, "gw1")
+        try await process.run { _ in
+            try await process.waitFor(shards: [0])
+            try database.query(
+                "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'ferry gw1'"
+            )
+            try await database.until { process.events.all.contains(.answered) }
+            #expect(process.events.all.contains { if case .trouble(shard: nil, _) = $0 { true } else { false } })
+        }
+    }
+
+    @Test func `Old rejections are removed some at a time, and new ones stay`() async throws {
+        let database = try await ShardDatabase(shards: 1)
+        try database.query(
+            """
+            insert into ferry.rejection select 0, g, now() - interval '40 days', '{}' from generate_series(1, 2500) g;
+            insert into ferry.rejection select 0, g, now() - interval '20 days', '{}' from generate_series(2501, 2503) g;
+            """
+        )
+        let process = try await TestProcess(database, "gw1")
+        try await process.run { _ in
+            try await database.until { try database.query("select count(*) from ferry.rejection") == "3" }
+        }
+        #expect(try database.query("select min(job) from ferry.rejection") == "2501")
+    }
+
     @Test func `Letters and waiting notifications of all shards are listed`() async throws {
         let database = try await ShardDatabase(shards: 2)
         let process = try await TestProcess(database, "gw1")
