@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import FerryAdmin
 internal import FerryCore
 internal import FerryPlatform
 internal import FerryPostgres
@@ -36,8 +37,9 @@ struct StoreStatusCommand: AsyncParsableCommand {
         case (false, true): line += "no owner yet"
         case (false, false): line += "no owner; the last one was \(shard.owner.printable)"
         }
-        line += ", \(shard.segments) segments, \(shard.segmentBytes) bytes"
-        if shard.lateSegments > 0 { line += ", \(shard.lateSegments) segments of a former owner" }
+        func number(_ count: Int, _ noun: String) -> String { StatusWords.number(count, noun) }
+        line += ", \(number(shard.segments, "segment")), \(number(shard.segmentBytes, "byte"))"
+        if shard.lateSegments > 0 { line += ", \(number(shard.lateSegments, "segment")) of a former owner" }
         if let wanted = shard.wanted { line += ", to move to \(wanted.printable)" }
         return line
     }

@@ -78,7 +78,8 @@ enum WorkerAdmin {
                 .gauge,
                 "ferry_worker_oldest_transaction_seconds",
                 "How long the oldest transaction of the database is open.",
-                [.init(seconds(queue.oldestTransaction))]
+                // A transaction may begin after the look that finds it.
+                [.init(max(seconds(queue.oldestTransaction), 0))]
             )
         }
         return text

@@ -72,14 +72,6 @@ struct WorkerCommand: AsyncParsableCommand, ListeningCommand {
         let messages = WorkerMessages()
         var configuration = plan.worker
         configuration.onEvent = { messages.say($0) }
-        if self.check {
-            try await Self.reaching { () throws(PostgresError) in
-                try await QueueWorker.check(configuration)
-            }
-            await MessageWriter.shared.flush(within: .seconds(1))
-            return try Console.print("\(self.config): good")
-        }
-        let service = try ServiceManager(sockets: [])
         let upstreams = try plan.upstreams.map { name, http2 in
             var http2 = http2
             http2.logger = UpstreamLog.logger(name, UpstreamWatch(), write: messages.write)
@@ -93,6 +85,15 @@ struct WorkerCommand: AsyncParsableCommand, ListeningCommand {
                 throw CommandFailure.usage("upstreams.\(name): \(Sentence.of(error))")
             }
         }
+        if self.check {
+            for upstream in upstreams { _ = await upstream.provider.shutDown(within: .zero) }
+            try await Self.reaching { () throws(PostgresError) in
+                try await QueueWorker.check(configuration)
+            }
+            await MessageWriter.shared.flush(within: .seconds(1))
+            return try Console.print("\(self.config): good")
+        }
+        let service = try ServiceManager(sockets: [])
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         let worker = try await Self.reaching { () throws(PostgresError) in
             try await QueueWorker.start(configuration, upstreams: upstreams, on: eventLoop)

@@ -36,6 +36,22 @@ import Testing
         }
     }
 
+    @Test func `a check reads the files of upstreams`() async throws {
+        try await GatewayHarness.run { harness in
+            _ = try harness.directory.write("ca.pem", "no certificate")
+            let configuration = try harness.directory.write(
+                "worker.json",
+                """
+                {"store": {"postgres": "host=/nonexistent"}, "clients": [\(Self.client)],
+                 "upstreams": {"apns": {"ca": "ca.pem", "p8": "key.p8", "keyID": "ABCDE12345", "teamID": "FGHIJ67890"}}}
+                """
+            )
+            let arguments = ["worker", "--config", configuration, "--check"]
+            let output = try await FerryProgram.run(arguments, in: harness.directory)
+            #expect(output.status == 2 && output.messages.hasPrefix("ferry: upstreams.apns: "), "\(output)")
+        }
+    }
+
     @Test func `a file of a gateway serves a worker, and the other way round`() async throws {
         try await GatewayHarness.run { harness in
             let rest = #"""
@@ -45,7 +61,7 @@ import Testing
             let plan = try Self.plan(
                 harness,
                 store:
-                    #""store": {"postgres": "host=db", "path": "gateway.db", "fsync": true, "node": "a", "away": "wait"}"#,
+                    #""store": {"postgres": "host=db", "path": "gateway.db", "fsync": true, "node": "a", "rejections": 9}"#,
                 rest
             )
             #expect(plan.worker.connections == 2)
