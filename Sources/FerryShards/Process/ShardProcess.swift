@@ -353,6 +353,7 @@ package actor ShardProcess {
         get async {
             var all: [(owner: ShardOwner, snapshot: GatewaySnapshot?)] = []
             for owner in self.owners.values { all.append((owner, await owner.snapshot)) }
+            let feedback = try? await self.feedback?.snapshot
             // An owner that ended meanwhile counts among the past ones.
             let shards = Dictionary(
                 all.compactMap { owner, snapshot in
@@ -364,6 +365,7 @@ package actor ShardProcess {
             var figures = self.figures
             sum.add(self.pastSnapshot)
             for snapshot in shards.values { sum.add(snapshot) }
+            if let feedback { sum.add(feedback) }
             figures.late = sum.figures.late
             for index in figures.owned.indices {
                 guard let snapshot = shards[figures.owned[index].shard] else { continue }

@@ -8,12 +8,18 @@ import Testing
 
 /// `ferry gateway` on a PostgreSQL database.
 @Suite(.timeLimit(.minutes(10))) struct GatewayShardsTests {
+    /// Ports for two shards. The system gives no port of this range to a program that asks for any.
     private static func freePort() async throws -> Int {
-        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .bind(host: "127.0.0.1", port: 0).get()
-        let port = channel.localAddress?.port
-        try await channel.close()
-        return try #require(port)
+        while true {
+            let port = Int.random(in: 20_000..<32_000)
+            let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            guard let first = try? await bootstrap.bind(host: "127.0.0.1", port: port).get() else { continue }
+            let second = try? await bootstrap.bind(host: "127.0.0.1", port: port + 1).get()
+            try await first.close()
+            guard let second else { continue }
+            try await second.close()
+            return port
+        }
     }
 
     private static func store(_ connection: String, node: String) -> String {
@@ -94,6 +100,9 @@ import Testing
             )
             let refused = try await ask("reload")
             #expect(refused.status == 2 && refused.result.contains("'store' cannot change"), "\(refused)")
+            _ = try harness.configuration(port: apns.port, members)
+            program.hangUp()
+            #expect(try await eventually { try program.messages.contains("new: shop") })
             program.terminate()
             #expect(try await program.output().status == 0)
             await apns.stop()

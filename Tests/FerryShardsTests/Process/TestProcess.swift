@@ -11,6 +11,8 @@ import Testing
 /// A process of a gateway on several machines, before a simulated APNs.
 struct TestProcess {
     static let topic = "com.example.app"
+    /// The first bytes of the tokens whose answer is lost, twice in all.
+    private static let lost: [UInt8] = [9, 9, 9]
 
     let credentials: TestCredentials
     let recorder: APNsMemoryRecorder
@@ -30,6 +32,7 @@ struct TestProcess {
         let credentials = try credentials ?? TestCredentials()
         var simulated = SimulatedAPNs.Configuration(credentials: credentials)
         simulated.recorder = recorder
+        simulated.script.rules = [HTTP2Rule(prefix: Self.lost, times: 2, action: .loseAnswer)]
         let apns = try await SimulatedAPNs.start(simulated)
         let tokens = try credentials.tokenSource()
         let upstream: @Sendable (ForwardingRight?) throws -> GatewayUpstream = { right in
@@ -61,6 +64,7 @@ struct TestProcess {
             routes: [Route(upstream: 0, topic: Array(Self.topic.utf8))]
         )
         gateway.upstreams = [GatewayTables.Upstream(name: "apns")]
+        gateway.identities[0].repeatsUnknown = false
         return gateway
     }
 
@@ -105,15 +109,9 @@ struct TestProcess {
     /// - Parameter first: the number of the first one. After a crash, a gateway takes equal notifications for copies.
     func push(_ count: Int, to shard: Int, from first: Int = 0) async throws {
         let gateway = try #require(await self.process.gateways[shard])
-        let client = self.credentials.binary(host: gateway.host, port: gateway.port, outcomes: .discard)
-        let notification = try PushNotification(Payload(alert: "Hello"))
         let before = try await gateway.counts.accepted
-        let provider = try BinaryProvider(client)
-        for number in first..<(first + count) {
-            var batch = PushBatch()
-            try batch.append(notification, to: DeviceToken([1, 2, UInt8(shard), UInt8(number)]), tag: 0)
-            try await provider.submit(&batch)
-        }
+        let tokens = (first..<(first + count)).map { [1, 2, UInt8(shard), UInt8($0)] }
+        let provider = try await self.submit(tokens, to: gateway)
         _ = await provider.shutDown(within: .seconds(60))
         while try await gateway.counts.accepted < before + count { try await Task.sleep(for: .milliseconds(20)) }
     }
@@ -121,19 +119,29 @@ struct TestProcess {
     /// Sends notifications to a shard, which APNs does not answer.
     func leave(_ count: Int, in shard: Int) async throws {
         let gateway = try #require(await self.process.gateways[shard])
-        let client = self.credentials.binary(host: gateway.host, port: gateway.port, outcomes: .discard)
-        let provider = try BinaryProvider(client)
-        for number in 0..<count {
-            var batch = PushBatch()
-            try batch.append(
-                PushNotification(Payload(alert: "Hello")),
-                to: DeviceToken([1, 2, UInt8(shard), UInt8(number)]),
-                tag: 0
-            )
-            try await provider.submit(&batch)
-        }
+        let provider = try await self.submit((0..<count).map { [1, 2, UInt8(shard), UInt8($0)] }, to: gateway)
         while try await gateway.counts.unanswered < count { try await Task.sleep(for: .milliseconds(20)) }
         _ = await provider.shutDown(within: .zero)
+    }
+
+    /// Sends a notification to a shard, whose answer is lost.
+    func lose(in shard: Int) async throws {
+        let gateway = try #require(await self.process.gateways[shard])
+        let provider = try await self.submit([Self.lost + [UInt8(shard)]], to: gateway)
+        while try await gateway.counts.unknown == 0 { try await Task.sleep(for: .milliseconds(20)) }
+        _ = await provider.shutDown(within: .zero)
+    }
+
+    private func submit(_ tokens: [[UInt8]], to gateway: Gateway) async throws -> BinaryProvider {
+        let client = self.credentials.binary(host: gateway.host, port: gateway.port, outcomes: .discard)
+        let notification = try PushNotification(Payload(alert: "Hello"))
+        let provider = try BinaryProvider(client)
+        for token in tokens {
+            var batch = PushBatch()
+            try batch.append(notification, to: DeviceToken(token), tag: 0)
+            try await provider.submit(&batch)
+        }
+        return provider
     }
 }
 
