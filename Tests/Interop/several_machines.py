@@ -158,7 +158,7 @@ class Site:
     def configuration(self, number):
         return f"{self.identity}/gateway{number}.json"
 
-    def configure(self, number):
+    def configure(self, number, ping=30):
         configuration = {
             "listen": {
                 "host": MACHINES[number - 1], "port": self.first, "cert": "server.pem", "key": "server-key.pem",
@@ -168,6 +168,7 @@ class Site:
                 "apns": {
                     "to": f"localhost:{self.apns.ports['http2']}", "ca": f"{self.directory}/tls/ca.pem",
                     "p8": f"{self.directory}/tls/token-key.p8", "keyID": "FERRYKEY01", "teamID": "FERRYTEAM1",
+                    "pingInterval": ping,
                 }
             },
             "clients": [{"name": "shop", "cert": "client.pem", "topics": [TOPIC]}],
@@ -413,7 +414,37 @@ def misrouted(site, times):
     holds("the metric counts the alarms", count == sum(site.misrouted().values()), count)
 
 
-SCENES = [healthy, sessions_end, database_restarts, killed, paused, rolling_upgrade, moved, misrouted]
+def reloaded(site, times):
+    """Each gateway takes another configuration, whose upstream has other connections, and refuses a faulty one."""
+
+    def ask(number, command, *arguments):
+        ask = [site.ferry, "gateway", command, "--socket", f"{site.identity}/admin{number}", *arguments]
+        return subprocess.run(ask, capture_output=True, text=True, timeout=PATIENCE)
+
+    def event():
+        for time_ in range(times):
+            for number in range(1, len(MACHINES) + 1):
+                site.configure(number, ping=31 + time_)
+                answer = ask(number, "reload")
+                is_taken = answer.returncode == 0 and "upstreams changed: apns" in answer.stdout
+                holds(f"gw{number} takes the configuration", is_taken, (answer.stdout + answer.stderr).strip())
+                configuration = pathlib.Path(site.configuration(number))
+                good = configuration.read_text()
+                configuration.write_text(good.replace("server.pem", "client-key.pem"))
+                answer = ask(number, "reload")
+                holds(f"gw{number} refuses a faulty one", answer.returncode == 2, (answer.stdout + answer.stderr).strip())
+                configuration.write_text(good)
+                time.sleep(0.5)
+
+    site.scene("reloaded", 300 + 100 * times, 40, event)
+    statuses = [json.loads(ask(number, "status", "--json").stdout) for number in range(1, len(MACHINES) + 1)]
+    own = [sum("inFlight" in shard for shard in status["shards"]) for status in statuses]
+    seen = [len([shard for shard in status["shards"] if shard.get("owner")]) for status in statuses]
+    holds("each status shows all shards, and each shard has one owner", sum(own) == SHARDS and min(seen) == SHARDS, own, seen)
+    holds("nothing waits", all(status["unanswered"] == 0 for status in statuses))
+
+
+SCENES = [healthy, sessions_end, database_restarts, killed, paused, rolling_upgrade, moved, reloaded, misrouted]
 
 
 def main():
