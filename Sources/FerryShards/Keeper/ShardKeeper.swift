@@ -428,7 +428,9 @@ package struct ShardKeeper: Sendable {
 
     private mutating func tellRight(now: NIODeadline) {
         switch self.state {
-        case .owning:
+        case .owning(let owner):
+            // The commits of a long absence take a while. Without the right, nothing would be delivered meanwhile.
+            guard self.right != .fromMemory || owner.missing == 0 else { break }
             self.tell(.until(self.rightEnd))
         case .comingBack(let absence):
             let isAway = max(self.rightEnd, absence.heardAt + self.rules.silence) <= now

@@ -313,6 +313,18 @@ import Testing
         #expect(!waiting.wait(60_000).contains(.right(.fromMemory)))
     }
 
+    @Test func `serve: an owner that is back forwards from memory until PostgreSQL has its old commits`() {
+        var driver = Driver.owner(away: .serve)
+        _ = driver.pass(.ended(driver.session))
+        #expect(driver.wait(3500).contains(.right(.fromMemory)))
+        for number in 1...3 as ClosedRange<UInt64> { _ = driver.pass(.commit(Self.commit(number))) }
+        _ = driver.connected()
+        #expect(Self.sent(driver.answer(.retaken(.owner(Self.back)))) == [1, 2, 3])
+        _ = driver.pass(.commit(Self.commit(4)))
+        for _ in 1...2 { #expect(driver.answer(.appended(isOwner: true)).allSatisfy { !$0.isRight }) }
+        #expect(driver.answer(.appended(isOwner: true)).contains { $0.isRight && $0 != .right(.fromMemory) })
+    }
+
     @Test func `a refused statement is told, and the owner comes back after a second`() {
         var driver = Driver.owner()
         driver.now = driver.now + .milliseconds(300)
@@ -336,4 +348,8 @@ import Testing
         commits.prune(now: Self.start + .seconds(10))
         #expect(commits.ringLength == 0)
     }
+}
+
+extension ShardAction {
+    fileprivate var isRight: Bool { if case .right = self { true } else { false } }
 }
