@@ -150,7 +150,7 @@ import Testing
         for key in keys { scene.store.damage(StoreChange(.habits, key: key, value: value)) }
         try scene.kill()
         scene.wait(.seconds(1))
-        #expect(scene.store.all(.habits).map(\.key) == keys.sorted { $0.lexicographicallyPrecedes($1) })
+        #expect(Set(scene.store.all(.habits).map(\.key)) == Set(keys))
         scene.wait(.hours(24 * 32))
         try scene.kill()
         scene.wait(.seconds(1))
