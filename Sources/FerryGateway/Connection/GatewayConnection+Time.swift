@@ -3,7 +3,8 @@ internal import NIOCore
 
 /// The times of a connection.
 ///
-/// An idle client keeps its connection: while the gateway runs, there is no time limit in ``State/reading``.
+/// An idle client keeps its connection: while the gateway runs, there is no time limit in ``State/reading``. TCP finds out
+/// whether it is still there.
 /// ``StrangerOrder`` closes connections on which a client has sent nothing, when others want their places. After an error
 /// response, ``GatewayBounds/drainQuiet`` and ``GatewayBounds/deafQuiet`` end a silent connection.
 extension GatewayConnection {

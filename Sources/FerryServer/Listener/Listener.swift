@@ -144,8 +144,7 @@ package final class Listener: Sendable {
     ) async throws -> any Channel {
         if let passed = configuration.passed { return try await self.take(passed, bootstrap) }
         guard let path = configuration.socketPath else {
-            return try await bootstrap.childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-                .bind(host: configuration.host, port: configuration.port).get()
+            return try await bootstrap.acceptingTCP().bind(host: configuration.host, port: configuration.port).get()
         }
         let channel = try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get()
         // On Linux the file has this mode since its creation. Other systems ignore the mode of the socket.
@@ -166,8 +165,7 @@ package final class Listener: Sendable {
     }
 
     private static func take(_ passed: PassedSocket, _ bootstrap: ServerBootstrap) async throws -> any Channel {
-        let bootstrap =
-            passed.port == nil ? bootstrap : bootstrap.childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+        let bootstrap = passed.port == nil ? bootstrap : bootstrap.acceptingTCP()
         let channel = try await bootstrap.withBoundSocket(passed.descriptor).get()
         // SwiftNIO shortens the queue to 128 connections. The queue must be long, because connections wait in it during
         // the next restart, too. The system lowers this number to `net.core.somaxconn`.

@@ -1,5 +1,7 @@
 internal import FerryOpenSSL
+internal import FerryPlatform
 @testable internal import FerryServer
+internal import FerryServiceWorld
 internal import Foundation
 internal import NIOCore
 internal import NIOPosix
@@ -51,6 +53,33 @@ struct ListenerTests {
         }
         #expect(numbers.withLock { $0 } == [1, 2])
     }
+
+    #if os(Linux)
+    @Test(arguments: [false, true])
+    func `an accepted connection is probed while its client is silent`(isPassed: Bool) async throws {
+        let parent = isPassed ? try ParentSocket() : nil
+        let found = Mutex<[CInt: SocketOptionValue]>([:])
+        try await Self.with(
+            configure: { configuration in
+                configuration.passed = try parent.map { try PassedSocket($0.passed(), name: "binary") }
+            },
+            accept: { connection in
+                let options = try #require(connection.channel.syncOptions)
+                #expect(try options.getOption(.socketOption(.so_keepalive)) != 0)
+                for name in [TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT] {
+                    let value = try options.getOption(.tcpOption(NIOBSDSocket.Option(rawValue: name)))
+                    found.withLock { $0[name] = value }
+                }
+                return Echo()
+            }
+        ) { listener in
+            let client = try await Client.connect(to: listener)
+            client.send("one")
+            #expect(try await client.received() == "one")
+        }
+        #expect(found.withLock { $0 } == [TCP_KEEPIDLE: 120, TCP_KEEPINTVL: 75, TCP_KEEPCNT: 9])
+    }
+    #endif
 
     @Test func `a socket in the file system is for its owner alone`() async throws {
         let path = "/tmp/ferry-\(UInt32.random(in: 0 ... .max))"
