@@ -417,6 +417,17 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        .target(
+            name: "FerryGatewayTestSupport",
+            dependencies: [
+                "FerryBinary", "FerryCore", "FerryMachine",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            path: "Tests/FerryGatewayTestSupport",
+            swiftSettings: settings
+        ),
+
         // Reads the files of this repository, and builds in a moment.
         .testTarget(name: "FerryTreeTests", swiftSettings: settings),
         .testTarget(name: "FerryCoreTests", dependencies: ["FerryCore"], swiftSettings: settings),
@@ -535,7 +546,7 @@ let package = Package(
         .testTarget(
             name: "FerryGatewayTests",
             dependencies: [
-                "FerryAdmin", "FerryHTTP1", "FerryServiceWorld",
+                "FerryAdmin", "FerryGatewayTestSupport", "FerryHTTP1", "FerryServiceWorld",
                 "FerryGateway", "Ferry", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryPlatform",
                 "FerryPostgres", "FerryPostgresTestSupport", "FerrySQLite", "FerryServer", "FerryShards",
                 "FerryTesting",

@@ -5,6 +5,7 @@ import FerryTesting
 import Testing
 
 @testable import FerryGateway
+@testable import FerryGatewayTestSupport
 
 /// Programs that open a connection for each notification, over real sockets and TLS.
 @Suite(.timeLimit(.minutes(5))) struct SingleConnectionTests {

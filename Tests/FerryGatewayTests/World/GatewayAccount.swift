@@ -1,6 +1,8 @@
 import FerryBinary
 import NIOCore
 
+@testable import FerryGatewayTestSupport
+
 /// What happened to each push of a world, as only the world can see it.
 struct GatewayAccount {
     /// The pushes that were written, read, or on their way at a kill, by their numbers.

@@ -2,6 +2,8 @@ import FerryCore
 import FerryMachine
 import NIOCore
 
+@testable import FerryGatewayTestSupport
+
 /// A random mixture of old programs, networks, gateways and moods of APNs.
 struct GatewayMixture {
     let seed: UInt64

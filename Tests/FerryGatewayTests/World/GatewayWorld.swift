@@ -5,6 +5,7 @@ import NIOCore
 import Testing
 
 @testable import FerryGateway
+@testable import FerryGatewayTestSupport
 
 /// A gateway machine with its store, an APNs that answers as it likes, and old programs with networks between: one random
 /// course. The same seed gives the same course.
@@ -15,7 +16,7 @@ import Testing
 ///                               ▼   │
 ///                            MemoryStore
 /// ```
-final class GatewayWorld {
+final class GatewayWorld: ProgramWorld {
     /// How APNs answers. Times are in milliseconds.
     struct APNs: CustomStringConvertible {
         var times: ClosedRange<Int64> = 5...50
@@ -110,11 +111,11 @@ final class GatewayWorld {
         self.simulation.after(time) { self.clockLag += seconds }
     }
 
-    func happens(oneIn count: Int) -> Bool {
-        count > 0 && Int.random(in: 0..<count, using: &self.generator) == 0
-    }
-
     // MARK: Time
+
+    var now: NIODeadline { self.simulation.now }
+    var epochSeconds: UInt32 { self.moment.epochSeconds }
+    func at(_ time: NIODeadline, _ body: @escaping () -> Void) { self.simulation.at(time, body) }
 
     /// Lets time pass, with everything that is due.
     func run(for time: TimeAmount) {
@@ -282,9 +283,8 @@ final class GatewayWorld {
         }
     }
 
-    /// Whether a connection was told so long ago that the gateway need not know the copies any more.
-    func isForgotten(_ connection: ConnectionID) -> Bool {
-        guard let toldAt = self.toldAt[connection] else { return false }
+    func isForgotten(_ wire: Wire) -> Bool {
+        guard let toldAt = self.toldAt[wire.id] else { return false }
         return self.simulation.now - toldAt > GatewayBounds.unmatchedLifetime
     }
 
@@ -305,6 +305,13 @@ final class GatewayWorld {
         self.wires[id] = wire
         return wire
     }
+
+    func written(_ push: Push, _ copy: Copy?) { self.account.written(push, isCopy: copy != nil) }
+    func killed(_ push: Push) { self.account.killed(push) }
+    func raced(_ push: Push) { self.account.raced(push) }
+    func blamed(_ push: Push) { self.account.blamed(push) }
+    func waited(_ time: TimeAmount) { self.account.waited(time) }
+    func allowCopy(of name: UInt32) { self.account.allowCopy(of: name) }
 
     func note(_ name: UInt32, _ words: @autoclosure () -> String) {
         self.account.note(name, "\(self.milliseconds) ms \(words())")

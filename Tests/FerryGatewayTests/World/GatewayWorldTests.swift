@@ -3,6 +3,7 @@ import NIOCore
 import Testing
 
 @testable import FerryGateway
+@testable import FerryGatewayTestSupport
 
 /// Random courses of one old program: what the promises say without exceptions.
 @Suite struct GatewayWorldTests {

@@ -4,6 +4,7 @@ import NIOCore
 import Testing
 
 @testable import FerryGateway
+@testable import FerryGatewayTestSupport
 
 /// Old programs behind slow ways, and before an APNs in trouble. `FERRY_MIXTURES` sets a larger number of seeds, one for each
 /// hundred.

@@ -49,4 +49,6 @@ struct Frame {
     var push: Push
     var identifier: UInt32
     var bytes: [UInt8]
+    /// Nil: the first time that it is sent.
+    var copy: Copy?
 }

@@ -72,6 +72,8 @@ final class OldProgram {
         var circles = false
         /// Whether status 10 makes it send the last accepted notification again, too.
         var repeatsAfterShutdown = false
+        /// The last notifications that it sends again when a connection ends without an error response.
+        var repeatsAfterEnd = 0
     }
 
     private final class Socket {
@@ -92,12 +94,12 @@ final class OldProgram {
 
     private struct Item {
         var push: Push
-        var isCopy = false
+        var copy: Copy?
         /// Nil: a new one.
         var identifier: UInt32?
     }
 
-    private unowned let world: GatewayWorld
+    private unowned let world: any ProgramWorld
     let manner: Manner
     private let path: Wire.Path
     private let address: [UInt8]
@@ -114,14 +116,14 @@ final class OldProgram {
     private var isOver = false
     private var blockedAt: NIODeadline?
 
-    init(_ world: GatewayWorld, _ manner: Manner, _ path: Wire.Path, address: [UInt8]) {
+    init(_ world: any ProgramWorld, _ manner: Manner, _ path: Wire.Path, address: [UInt8]) {
         self.world = world
         self.manner = manner
         self.path = path
         self.address = address
     }
 
-    private var now: NIODeadline { self.world.simulation.now }
+    private var now: NIODeadline { self.world.now }
 
     // MARK: The caller
 
@@ -150,7 +152,7 @@ final class OldProgram {
                 return
             }
             if let blockedAt {
-                self.world.account.waited(self.now - blockedAt)
+                self.world.waited(self.now - blockedAt)
                 self.blockedAt = nil
             }
             if case .betweenWrites = self.manner.reading, self.look(at: socket) { continue }
@@ -161,7 +163,7 @@ final class OldProgram {
     }
 
     private func write(_ item: Item, on socket: Socket) {
-        let (push, isCopy) = (item.push, item.isCopy)
+        let (push, copy) = (item.push, item.copy)
         let identifier = item.identifier ?? self.nextIdentifier(on: socket)
         socket.count += 1
         socket.cache.append((identifier, push))
@@ -169,26 +171,26 @@ final class OldProgram {
             socket.cache.remove(at: self.manner.keepsFirst ? socket.cache.count - 2 : 0)
         }
         socket.lastWrite = self.now
-        let command = isCopy ? self.manner.commandOfCopies : self.manner.command
+        let command = copy == nil ? self.manner.command : self.manner.commandOfCopies
         let bytes = push.bytes(
             command: command,
             identifier: identifier,
-            expiration: self.world.moment.epochSeconds + 86_400,
+            expiration: self.world.epochSeconds + 86_400,
             beginsWithIdentifier: self.manner.beginsWithIdentifier
         )
-        self.world.account.written(push, isCopy: isCopy)
-        self.world.note(push.name, "\(isCopy ? "copied" : "pushed") as \(identifier) on \(socket.wire.id)")
-        socket.wire.write(Frame(push: push, identifier: identifier, bytes: bytes))
+        self.world.written(push, copy)
+        self.world.note(push.name, "\(copy == nil ? "pushed" : "copied") as \(identifier) on \(socket.wire.id)")
+        socket.wire.write(Frame(push: push, identifier: identifier, bytes: bytes, copy: copy))
         self.planLook(at: socket)
         if socket.isCircling {
             self.circlingCount += 1
             // A longer way means longer rounds, so that the end of the connection comes after some of them.
             let way = self.path.roundTrip + self.path.delay
             let round = max(TimeAmount.milliseconds(1), .nanoseconds(way.nanoseconds / 20))
-            self.world.simulation.after(round) {
+            self.world.after(round) {
                 self.circlingCount -= 1
-                if self.world.isForgotten(socket.wire.id) { self.world.account.allowCopy(of: push.name) }
-                self.outbox.append(Item(push: push, isCopy: true))
+                if self.world.isForgotten(socket.wire) { self.world.allowCopy(of: push.name) }
+                self.outbox.append(Item(push: push, copy: .followed))
                 self.write()
             }
         }
@@ -214,7 +216,7 @@ final class OldProgram {
         switch self.manner.reading {
         case .atOnce, .never: self.close(socket)
         case .betweenWrites(let time), .afterSilence(let time):
-            self.world.simulation.after(time) {
+            self.world.after(time) {
                 if !self.look(at: socket) { self.close(socket) }
                 self.write()
             }
@@ -238,7 +240,7 @@ final class OldProgram {
             // The gateway accepts no connections. Try again.
             guard !self.isConnecting else { return nil }
             self.isConnecting = true
-            self.world.simulation.after(.seconds(1)) {
+            self.world.after(.seconds(1)) {
                 self.isConnecting = false
                 self.write()
             }
@@ -276,9 +278,19 @@ final class OldProgram {
         case .end, .reset:
             socket.hasEnded = true
             if case .reset = word { self.sockets.removeAll { $0 === socket } }
-            if self.manner.reading == .atOnce, !self.look(at: socket) { self.abandon(socket) }
+            if self.manner.reading == .atOnce, !self.look(at: socket) {
+                self.abandon(socket)
+                self.repeatLast(of: socket)
+            }
             self.write()
         }
+    }
+
+    private func repeatLast(of socket: Socket) {
+        for (_, push) in socket.cache.suffix(self.manner.repeatsAfterEnd).reversed() {
+            self.outbox.prepend(Item(push: push, copy: .unanswered))
+        }
+        socket.cache = []
     }
 
     private func planLook(at socket: Socket) {
@@ -286,7 +298,7 @@ final class OldProgram {
         case .atOnce, .never: break
         case .betweenWrites(let time), .afterSilence(let time):
             let lastWrite = self.now
-            self.world.simulation.after(time) {
+            self.world.after(time) {
                 guard socket.lastWrite == lastWrite else { return }
                 self.look(at: socket)
                 self.write()
@@ -303,9 +315,9 @@ final class OldProgram {
         let cache = Array(socket.cache)
         let place = cache.firstIndex { $0.identifier == response.identifier }
         if self.manner.blamesCurrent {
-            if let current = cache.last { self.world.account.blamed(current.push) }
+            if let current = cache.last { self.world.blamed(current.push) }
         } else if let place, response.status != .shutdown {
-            self.world.account.blamed(cache[place].push)
+            self.world.blamed(cache[place].push)
         }
         let stays = self.manner.staysUntilEnd && !socket.hasEnded
         socket.isCircling = self.manner.circles && !socket.hasEnded
@@ -318,22 +330,22 @@ final class OldProgram {
             copies = cache
         case (.followers, .some(let place)), (.followersOrAll, .some(let place)):
             let isNamedToo = response.status == .shutdown && self.manner.repeatsAfterShutdown
-            if isNamedToo { self.world.account.allowCopy(of: cache[place].push.name) }
+            if isNamedToo { self.world.allowCopy(of: cache[place].push.name) }
             copies = Array(cache[(isNamedToo ? place : place + 1)...])
         }
         guard !copies.isEmpty else { return true }
-        if self.world.isForgotten(socket.wire.id) {
-            for copy in copies { self.world.account.allowCopy(of: copy.push.name) }
+        if self.world.isForgotten(socket.wire) {
+            for copy in copies { self.world.allowCopy(of: copy.push.name) }
         }
         for copy in self.reordered(copies).reversed() {
-            self.again.prepend(Item(push: copy.push, isCopy: true, identifier: stays ? copy.identifier : nil))
+            self.again.prepend(Item(push: copy.push, copy: .followed, identifier: stays ? copy.identifier : nil))
         }
         let delay = Int64.random(in: self.manner.delays, using: &self.world.generator)
         guard delay > 0 else {
             self.sendAgain()
             return true
         }
-        self.world.simulation.after(.milliseconds(delay)) {
+        self.world.after(.milliseconds(delay)) {
             self.sendAgain()
             self.write()
         }

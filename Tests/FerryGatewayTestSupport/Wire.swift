@@ -63,7 +63,7 @@ final class Wire {
     private static let retransmission = TimeAmount.milliseconds(200)
 
     let id: ConnectionID
-    private unowned let world: GatewayWorld
+    private unowned let world: any ProgramWorld
     private let path: Path
     /// The program. Nil after ``close()``: nobody reads.
     private var listener: ((Word) -> Void)?
@@ -89,17 +89,17 @@ final class Wire {
     private var closedAt: NIODeadline?
     private var frameCount = 0
     var isRead = true {
-        didSet { if self.isRead { self.world.simulation.at(self.world.simulation.now) { self.read() } } }
+        didSet { if self.isRead { self.world.at(self.world.now) { self.read() } } }
     }
 
-    init(_ id: ConnectionID, _ world: GatewayWorld, _ path: Path, listener: @escaping (Word) -> Void) {
+    init(_ id: ConnectionID, _ world: any ProgramWorld, _ path: Path, listener: @escaping (Word) -> Void) {
         self.id = id
         self.world = world
         self.path = path
         self.listener = listener
         self.window = path.firstFlight
         // The TCP and TLS handshakes.
-        self.lastArrival = world.simulation.now + path.handshake + path.handshake
+        self.lastArrival = world.now + path.handshake + path.handshake
     }
 
     // MARK: The program
@@ -119,7 +119,7 @@ final class Wire {
     /// Closes the socket: what was written goes out, and then the end.
     func close() {
         self.listener = nil
-        self.closedAt = self.world.simulation.now
+        self.closedAt = self.world.now
         self.hasEnd = true
         self.pump()
     }
@@ -128,15 +128,14 @@ final class Wire {
     func reset() {
         guard !self.isBroken else { return }
         self.listener = nil
-        self.closedAt = self.closedAt ?? self.world.simulation.now
+        self.closedAt = self.closedAt ?? self.world.now
         self.breakOff()
-        let simulation = self.world.simulation
-        self.lastArrival = max(self.lastArrival, simulation.now + self.path.oneWay)
-        simulation.at(self.lastArrival) { self.arrivedEnd() }
+        self.lastArrival = max(self.lastArrival, self.world.now + self.path.oneWay)
+        self.world.at(self.lastArrival) { self.arrivedEnd() }
     }
 
     private func lose(_ frame: Frame) {
-        if self.isKilled { self.world.account.killed(frame.push) }
+        if self.isKilled { self.world.killed(frame.push) }
     }
 
     /// The longest time before the gateway sees the first byte of what is written after a pause.
@@ -155,7 +154,7 @@ final class Wire {
         for frame in self.sendBuffer {
             self.lose(frame)
             // The program closed the connection before it had read what it was told, and the gateway could not know.
-            if let closedAt, let toldAt, closedAt + self.flightTime >= toldAt { self.world.account.raced(frame.push) }
+            if let closedAt, let toldAt, closedAt + self.flightTime >= toldAt { self.world.raced(frame.push) }
         }
         self.sendBuffer = []
         self.sendLength = 0
@@ -165,7 +164,6 @@ final class Wire {
 
     private func pump() {
         guard !self.isBroken else { return }
-        let simulation = self.world.simulation
         while !self.sendBuffer.isEmpty, self.inAir < self.window,
             self.inAirLength + self.receiveLength < self.path.receiveBuffer
         {
@@ -178,16 +176,16 @@ final class Wire {
             self.sendLength -= length
             self.inAir += 1
             self.inAirLength += length
-            self.lastArrival = max(self.lastArrival, simulation.now + self.path.oneWay) + self.path.spacing
+            self.lastArrival = max(self.lastArrival, self.world.now + self.path.oneWay) + self.path.spacing
             if self.world.happens(oneIn: self.path.lossOneIn) {
                 self.lastArrival = self.lastArrival + Self.retransmission + self.path.roundTrip
             }
-            simulation.at(self.lastArrival) { self.arrived(segment, length) }
+            self.world.at(self.lastArrival) { self.arrived(segment, length) }
         }
         if self.hasEnd, !self.isEndSent, self.sendBuffer.isEmpty {
             self.isEndSent = true
-            self.lastArrival = max(self.lastArrival, simulation.now + self.path.oneWay)
-            simulation.at(self.lastArrival) { self.arrivedEnd() }
+            self.lastArrival = max(self.lastArrival, self.world.now + self.path.oneWay)
+            self.world.at(self.lastArrival) { self.arrivedEnd() }
         }
         if self.isBlocked, self.isWritable {
             self.isBlocked = false
@@ -196,16 +194,15 @@ final class Wire {
     }
 
     private func arrived(_ segment: [Frame], _ length: Int) {
-        let simulation = self.world.simulation
         self.inAirLength -= length
         guard !self.isClosedByGateway else {
             for frame in segment { self.lose(frame) }
-            return simulation.after(self.path.oneWay) { self.wasReset() }
+            return self.world.after(self.path.oneWay) { self.wasReset() }
         }
         self.receiveBuffer += segment
         self.receiveLength += length
-        simulation.at(simulation.now) { self.read() }
-        simulation.after(self.path.oneWay) {
+        self.world.at(self.world.now) { self.read() }
+        self.world.after(self.path.oneWay) {
             self.inAir -= 1
             self.window = min(self.window + 1, 4096)
             self.pump()
@@ -237,7 +234,7 @@ final class Wire {
             self.receiveBuffer = []
             self.receiveLength = 0
             self.world.read(frames, from: self)
-            self.world.simulation.after(self.path.oneWay) { self.pump() }
+            self.world.after(self.path.oneWay) { self.pump() }
         }
         guard self.hasArrivedEnd, self.isRead, self.receiveBuffer.isEmpty else { return }
         self.hasArrivedEnd = false
@@ -246,8 +243,8 @@ final class Wire {
 
     /// Brings bytes, the end of the output, or both to the program.
     func tell(_ response: ErrorResponse?) {
-        if response != nil { self.toldAt = self.toldAt ?? self.world.simulation.now }
-        self.world.simulation.after(self.wayBack) {
+        if response != nil { self.toldAt = self.toldAt ?? self.world.now }
+        self.world.after(self.wayBack) {
             guard let listener = self.listener else {
                 // Nobody reads any more: the program's kernel answers bytes with a reset.
                 guard response != nil, !self.isBroken else { return }
@@ -264,7 +261,7 @@ final class Wire {
         let isAbrupt = !self.receiveBuffer.isEmpty
         for frame in self.receiveBuffer { self.lose(frame) }
         self.receiveBuffer = []
-        self.world.simulation.after(self.wayBack) {
+        self.world.after(self.wayBack) {
             if isAbrupt { self.wasReset() } else { self.listener?(.end) }
         }
     }
@@ -275,6 +272,6 @@ final class Wire {
         self.isClosedByGateway = true
         for frame in self.receiveBuffer { self.lose(frame) }
         self.receiveBuffer = []
-        self.world.simulation.after(self.path.oneWay) { self.wasReset() }
+        self.world.after(self.path.oneWay) { self.wasReset() }
     }
 }
