@@ -564,8 +564,9 @@ let package = Package(
         .testTarget(
             name: "FerryShardsTests",
             dependencies: [
-                "FerryShards", "Ferry", "FerryBinary", "FerryCore", "FerryForwarding", "FerryGateway", "FerryMachine",
-                "FerryPlatform", "FerryPostgres", "FerryPostgresTestSupport", "FerryTesting",
+                "FerryShards", "Ferry", "FerryBinary", "FerryCore", "FerryForwarding", "FerryGateway",
+                "FerryGatewayTestSupport", "FerryMachine", "FerryPlatform", "FerryPostgres", "FerryPostgresTestSupport",
+                "FerryTesting",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -2,6 +2,7 @@ import FerryMachine
 import NIOCore
 import Testing
 
+@testable import FerryGatewayTestSupport
 @testable import FerryShards
 
 /// The counterexamples to simpler rules. Each holds with the rule and fails without it.
@@ -127,6 +128,34 @@ import Testing
         return (world.now - killed).nanoseconds / 1_000_000_000
     }
 
+    /// Expects that no push arrives twice although programs send their last pushes again after an end, and that many do
+    /// without the rule.
+    private static func compareRepeats(
+        without change: (inout WorldRules) -> Void,
+        location: SourceLocation = #_sourceLocation,
+        _ faults: (inout SplitMix64) -> Faults
+    ) {
+        var rules = WorldRules()
+        rules.hasMachine = true
+        rules.manners = [.repeating]
+        let good = Self.play(rules, faults)
+        #expect(good.flatMap(\.account.faults).isEmpty, sourceLocation: location)
+        #expect(good.allSatisfy { $0.account.repeated == 0 }, sourceLocation: location)
+        change(&rules)
+        let bad = Self.play(rules, faults).reduce(0) { $0 + $1.account.repeated }
+        #expect(bad > 100, sourceLocation: location)
+    }
+
+    @Test func `S10: clients are closed before the hand-over, and send again to an owner that knows no first copies`() {
+        Self.compareRepeats(without: { $0.closesLast = false }) { _ in [(5000, .pause(Self.owner, for: 12_000))] }
+    }
+
+    @Test func `S13: no episodes after a take-over`() {
+        Self.compareRepeats(without: { $0.opensEpisodes = false }) { generator in
+            [(Self.random(5000...8000, &generator), .kill(Self.owner, restartAfter: nil))]
+        }
+    }
+
     @Test func `S11: many commits are under way on a slow disk`() {
         #expect(Self.takeOver(commits: 16) < 40)
         #expect(Self.takeOver(commits: 1000) > 80)
@@ -187,6 +216,18 @@ import Testing
                 return world.account.faults
             }
             #expect(faults.isEmpty == everybodyWaits)
+        }
+    }
+
+    /// The take of the other process is lost, but its right is not, and it cannot ask. The first one is back under its old
+    /// term.
+    @Test func `a failover loses the take of another process, and two owners have the right`() {
+        Self.compare(seeds: 60, without: { $0.keeper.restsAfterAbsence = false }) { generator in
+            let crash = Self.random(12_400...12_900, &generator)
+            return [
+                (2500, .stall(for: crash - 1500)), (4000, .cut(Self.owner, for: crash - 3950)),
+                (crash, .crash(for: 100, losing: 700)), (crash + 1, .cut(Self.other, for: 5000)),
+            ]
         }
     }
 

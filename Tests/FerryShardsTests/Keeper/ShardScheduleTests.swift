@@ -10,7 +10,7 @@ import Testing
 @Suite struct ShardScheduleTests {
     static let environment = ProcessInfo.processInfo.environment
     /// The number of schedules; `FERRY_SCHEDULES` sets a larger one.
-    static let count = Self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 2000
+    static let count = Self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 10_000
 
     private static var replayed: UInt64? { Self.environment["FERRY_SEED"].flatMap(UInt64.init) }
 
@@ -70,7 +70,7 @@ import Testing
         }
         // Otherwise the schedules prove nothing.
         #expect(Self.areFew || total.takeOvers > 0 && total.inFlight > 0)
-        if Self.count > 2000 { print(total) }
+        if Self.count > 10_000 { print(total) }
     }
 
     @Test(arguments: Self.shares)
@@ -80,12 +80,28 @@ import Testing
         var rules = WorldRules()
         rules.away = .serve
         var total = Figures()
-        for seed in Self.seeds(22, share: share, part: 8) {
+        for seed in Self.seeds(22, share: share, part: 20) {
             await Task.yield()
             guard total.run(seed, rules: rules) else { return }
         }
         #expect(Self.areFew || total.sentFromMemory > 0)
-        if Self.count > 2000 { print(total) }
+        if Self.count > 10_000 { print(total) }
+    }
+
+    @Test(arguments: Self.shares)
+    func `whatever happens, three processes with three shards and real machines lose nothing and double nothing`(
+        share: Int
+    ) async {
+        var rules = WorldRules()
+        rules.hasMachine = true
+        var total = Figures()
+        for seed in Self.seeds(24, share: share, part: 20) {
+            await Task.yield()
+            guard total.run(seed, shards: 3, rules: rules) else { return }
+        }
+        // Otherwise the schedules prove nothing.
+        #expect(Self.areFew || total.takeOvers > 0 && total.inFlight > 0 && total.told > 0 && total.copies > 0)
+        if Self.count > 10_000 { print(total) }
     }
 
     @Test(arguments: Self.shares)
@@ -93,7 +109,7 @@ import Testing
         var rules = WorldRules()
         rules.isSynchronous = true
         var total = Figures()
-        for seed in Self.seeds(23, share: share, part: 8) {
+        for seed in Self.seeds(23, share: share, part: 20) {
             await Task.yield()
             guard total.run(seed, rules: rules) else { return }
         }
@@ -115,20 +131,27 @@ import Testing
         /// Pushes that were durable and rejections that had a row, lost with their owner in a failover.
         var excused = 0
         var excusedRows = 0
+        /// Pushes that error responses named, that programs sent again, and that arrived twice because programs sent them
+        /// again by themselves.
+        var told = 0
+        var copies = 0
+        var repeated = 0
+        /// What was found in sockets after a pause, and had been sent again because of an error response.
+        var foundLate = 0
 
         /// Returns false after a failure.
-        mutating func run(_ seed: UInt64, rules: WorldRules) -> Bool {
+        mutating func run(_ seed: UInt64, shards: Int = 1, rules: WorldRules) -> Bool {
             var generator = SplitMix64(seed: seed)
-            let count = Int.random(in: 2...3, using: &generator)
+            let count = shards > 1 ? 3 : Int.random(in: 2...3, using: &generator)
             let faults = ShardScheduleTests.faults(&generator, processes: count)
             let isReplay = ShardScheduleTests.replayed != nil
-            let world = ShardWorld(seed: seed, processes: count, rules: rules, traces: isReplay)
+            let world = ShardWorld(seed: seed, processes: count, shards: shards, rules: rules, traces: isReplay)
             world.tracesAll = ShardScheduleTests.environment["FERRY_TRACE"] != nil
             world.play(faults)
             if isReplay { print((world.trace ?? []).joined(separator: "\n")) }
             self.schedules += 1
             self.pushes += world.account.count
-            self.takeOvers += world.postgres.takes - 1
+            self.takeOvers += world.postgres.takes - shards
             self.inFlight += world.account.inFlight
             self.afterCheck += world.account.afterCheck
             self.afterFailover += world.account.afterFailover
@@ -136,6 +159,10 @@ import Testing
             self.sentFromMemory += world.account.sendsFromMemory
             self.excused += world.account.excusedDurable
             self.excusedRows += world.account.excusedRows
+            self.told += world.account.toldCount
+            self.copies += world.account.copyCount
+            self.repeated += world.account.repeated
+            self.foundLate += world.account.foundLate
             let failures = world.account.faults
             #expect(failures.isEmpty, "seed \(seed), faults \(faults): \(failures)")
             return failures.isEmpty

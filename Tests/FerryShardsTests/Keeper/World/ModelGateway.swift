@@ -42,14 +42,14 @@ struct ModelRecord: Hashable {
         return StoreChange(.rejections, key: key, value: Array("\(name)".utf8))
     }
 
-    static func name(ofRejection change: StoreChange) -> Int {
-        Int(String(decoding: change.value ?? [], as: UTF8.self)) ?? -1
+    static func name(ofRejection change: StoreChange) -> Int? {
+        Int(String(decoding: change.value ?? [], as: UTF8.self))
     }
 }
 
 /// A model of a gateway: it reads pushes, forwards them when they are durable, and notes the answers. There is one for
 /// each take.
-final class ModelGateway {
+final class ModelGateway: WorldGateway {
     private enum Stage { case read, ready, sent, answered }
 
     private struct Job {
@@ -72,11 +72,9 @@ final class ModelGateway {
     /// How long a segment stays. It is longer than the ring: a dropped segment that is written again has no answers.
     private static let lifetime = TimeAmount.seconds(12)
 
-    let process: ModelProcess
+    unowned let owner: ModelOwner
     let epoch: UInt64
-    /// The number of its take among all.
     let take: Int
-    private var world: ShardWorld { self.process.world }
     private var state = State.recovering
     private var number: UInt64
     private var nextJob: UInt64
@@ -100,18 +98,17 @@ final class ModelGateway {
     private var isTurnDue = false
     private var inFlight = 0
 
-    init(_ process: ModelProcess, _ taken: ShardTaken, take: Int) {
-        self.process = process
+    init(_ owner: ModelOwner, _ taken: ShardTaken, take: Int) {
+        self.owner = owner
         self.epoch = taken.epoch
         self.take = take
         self.number = taken.epoch << 40
         self.nextJob = taken.epoch << 40
     }
 
-    /// Whether it has connections.
     var isOpen: Bool {
         guard case .running = self.state else { return false }
-        return self.process.isAlive && self.process.gateway === self
+        return self.process.isAlive && self.owner.gateway === self
     }
 
     // MARK: Recovery
@@ -120,7 +117,7 @@ final class ModelGateway {
         self.process.run(after: self.world.time(1000...50_000), on: .session) {
             guard case .recovering = self.state else { return }
             guard self.world.postgres.isUp, self.process.link.isWhole else { return self.recover() }
-            let segments = self.world.postgres.tables.segments.sorted { $0.key < $1.key }
+            let segments = self.world.postgres.tables.shards[self.owner.shard].segments.sorted { $0.key < $1.key }
             for (number, bytes) in segments {
                 self.segments.append(Segment(number: number, closedAt: self.process.now, live: 0, isDurable: true))
                 for record in ModelRecord.records(bytes) {
@@ -161,7 +158,7 @@ final class ModelGateway {
         self.jobs[self.nextJob] = Job(name: name, stage: .read, segment: self.number)
         self.record(ModelRecord(kind: .read, job: self.nextJob, name: name))
         self.nextJob += 1
-        if self.process.right == .fromMemory { self.forward() }
+        if self.owner.right == .fromMemory { self.forward() }
     }
 
     func late(_ segments: [StoredSegment]) {
@@ -173,11 +170,11 @@ final class ModelGateway {
         let records = segments.flatMap { ModelRecord.records($0.bytes) }
         let answered = Set(records.filter { $0.kind == .answered }.map(\.job))
         self.lateNumbers += segments.map(\.number)
+        self.world.account.tookOver(records, by: self)
         for record in records where record.kind == .answered {
             self.world.account.answerIsDurable(record.name, to: self)
         }
         for record in records where record.kind == .read && !answered.contains(record.job) {
-            self.world.account.tookOver(record.name, by: self)
             self.note(read: record.name)
         }
         self.commitSoon()
@@ -234,8 +231,8 @@ final class ModelGateway {
         self.records = []
         self.changes = []
         self.lateNumbers = []
-        if self.process.right == .fromMemory { self.served.insert(commit.segment.number) }
-        self.process.feed(.commit(commit))
+        if self.owner.right == .fromMemory { self.served.insert(commit.segment.number) }
+        self.owner.feed(.commit(commit))
     }
 
     func answered(commit number: UInt64, _ answer: StoreAnswer) {
@@ -261,16 +258,18 @@ final class ModelGateway {
     // MARK: Forwarding
 
     func rightChanged() {
-        if self.process.right == .fromMemory {
+        if self.owner.right == .fromMemory {
             self.served.formUnion(self.pending.keys)
             self.sealIfDue()
         }
         self.forward()
     }
 
+    func killed() {}
+
     private func forward() {
         guard !self.isTurnDue else { return }
-        let isServing = self.process.right == .fromMemory
+        let isServing = self.owner.right == .fromMemory
         guard isServing || !self.ready.isEmpty else { return }
         self.isTurnDue = true
         let wait = max(.zero, self.world.stalledUntil - self.world.now)
@@ -281,8 +280,8 @@ final class ModelGateway {
     private func turn() {
         self.isTurnDue = false
         guard case .running = self.state else { return }
-        guard self.process.hasRight || !self.world.rules.checksRight else { return }
-        if self.process.right == .fromMemory {
+        guard self.owner.hasRight || !self.world.rules.checksRight else { return }
+        if self.owner.right == .fromMemory {
             for id in self.jobs.filter({ $0.value.stage == .read }).keys.sorted() {
                 self.jobs[id]?.stage = .ready
                 self.ready.append(id)
@@ -290,14 +289,14 @@ final class ModelGateway {
         }
         let turn = self.ready.prefix(20).filter { self.jobs[$0]?.stage == .ready }
         self.ready.removeFirst(min(20, self.ready.count))
-        let isFromMemory = self.process.right == .fromMemory
+        let isFromMemory = self.owner.right == .fromMemory
         for job in turn { self.jobs[job]?.stage = .sent }
         self.inFlight += turn.count
         let checkedAt = self.world.now
         self.process.run(after: self.world.time(0...300), on: .upstream) {
             for id in turn {
                 guard let job = self.jobs[id] else { continue }
-                self.world.account.sent(job.name, by: self, checkedAt: checkedAt, isFromMemory: isFromMemory)
+                self.world.account.sent(job.name, as: nil, by: self, checkedAt: checkedAt, isFromMemory: isFromMemory)
                 self.world.send(job.name, of: self, id)
             }
             self.forward()
@@ -321,7 +320,7 @@ final class ModelGateway {
         switch self.state {
         case .recovering:
             self.state = .over
-            return self.process.feed(.finish(isClean: true))
+            return self.owner.feed(.finish(isClean: true))
         case .running: self.state = .draining
         case .draining, .fenced, .over: return
         }
@@ -330,7 +329,7 @@ final class ModelGateway {
     }
 
     func fence() {
-        guard self.state != .over else { return self.process.feed(.finish(isClean: false)) }
+        guard self.state != .over else { return self.owner.feed(.finish(isClean: false)) }
         self.state = .fenced
         self.seal()
         self.endIfDone()
@@ -346,12 +345,12 @@ final class ModelGateway {
             self.state = .over
             let isClean = self.inFlight == 0
             // Not inside the keeper's own actions.
-            self.process.run(after: .zero, on: .session) { self.process.feed(.finish(isClean: isClean)) }
+            self.process.run(after: .zero, on: .session) { self.owner.feed(.finish(isClean: isClean)) }
         case .fenced:
             self.state = .over
             // The new owner has seen everything then.
             self.process.run(after: GatewayBounds.Journal.handover, on: .session) {
-                self.process.feed(.finish(isClean: false))
+                self.owner.feed(.finish(isClean: false))
             }
         }
     }

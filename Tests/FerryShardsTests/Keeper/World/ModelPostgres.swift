@@ -4,15 +4,15 @@ import NIOCore
 
 @testable import FerryShards
 
-/// A model of PostgreSQL: sessions, one advisory lock, and the functions of the schema.
+/// A model of PostgreSQL: sessions, an advisory lock for each shard, and the functions of the schema.
 final class ModelPostgres {
     struct Late {
         var bytes: [UInt8]
         var isDone = false
     }
 
-    /// What a failover may lose.
-    struct Tables {
+    /// The rows of one shard.
+    struct Shard {
         var epoch: UInt64 = 0
         var term = ShardTerm("first")
         var owner = ""
@@ -26,12 +26,24 @@ final class ModelPostgres {
         var take = 0
         /// The names of the rejected pushes.
         var rejections: Set<Int> = []
+        /// The rows of the small tables.
+        var rows: [StoreTable: [[UInt8]: [UInt8]]] = [:]
+    }
+
+    /// What a failover may lose.
+    struct Tables {
+        var shards: [Shard]
+        /// The habits of all clients.
+        var habits: [[UInt8]: [UInt8]] = [:]
+
+        init(shards count: Int) { self.shards = Array(repeating: Shard(), count: count) }
     }
 
     unowned let world: ShardWorld
-    private(set) var tables = Tables()
+    private(set) var tables: Tables
     private var history: [(at: NIODeadline, tables: Tables)] = []
-    private(set) var lock: Backend?
+    /// The sessions that have the locks, by shard.
+    private(set) var locks: [Int: Backend] = [:]
     private var backends: [Int: Backend] = [:]
     private var pids = 0
     private(set) var isUp = true
@@ -41,10 +53,15 @@ final class ModelPostgres {
     private(set) var takes = 0
     /// Whether a failover of this schedule loses commits.
     var losesCommits = false
+    /// Whether a failover has lost commits.
+    private(set) var hasLostCommits = false
     /// The time of a commit, in microseconds.
     var commitTime: ClosedRange<Int64> = 200...2000
 
-    init(_ world: ShardWorld) { self.world = world }
+    init(_ world: ShardWorld, shards count: Int) {
+        self.world = world
+        self.tables = Tables(shards: count)
+    }
 
     // MARK: Sessions
 
@@ -57,7 +74,7 @@ final class ModelPostgres {
 
     fileprivate func forget(_ backend: Backend) {
         self.backends[backend.pid] = nil
-        if self.lock === backend { self.lock = nil }
+        if self.locks[backend.shard] === backend { self.locks[backend.shard] = nil }
     }
 
     func terminate(pid: Int) { self.backends[pid]?.terminate() }
@@ -77,7 +94,9 @@ final class ModelPostgres {
         self.terminateAll()
         if let loss, !self.world.rules.isSynchronous {
             let old = self.tables
-            self.tables = self.history.last { $0.at <= self.world.now - loss }?.tables ?? Tables()
+            self.tables =
+                self.history.last { $0.at <= self.world.now - loss }?.tables ?? Tables(shards: old.shards.count)
+            self.hasLostCommits = true
             self.history = [(self.world.now, self.tables)]
             self.world.account.failedOver(from: old, to: self.tables)
         }
@@ -99,13 +118,20 @@ final class ModelPostgres {
     // MARK: Functions
 
     func look() -> [FreeShard] {
-        guard self.lock == nil else { return [] }
-        return [FreeShard(shard: 0, term: self.tables.term, isFreed: self.tables.isFreed, wanted: self.tables.wanted)]
+        self.tables.shards.enumerated().filter { self.locks[$0.offset] == nil }.map { number, shard in
+            FreeShard(shard: number, term: shard.term, isFreed: shard.isFreed, wanted: shard.wanted)
+        }
     }
 
-    func move(to node: String) {
-        self.tables.wanted = node
+    func move(_ shard: Int, to node: String) {
+        self.tables.shards[shard].wanted = node
         self.note()
+    }
+
+    /// The rows of the shard of a session.
+    private subscript(backend: Backend) -> Shard {
+        get { self.tables.shards[backend.shard] }
+        _modify { yield &self.tables.shards[backend.shard] }
     }
 
     fileprivate func run(_ statement: ShardStatement, on backend: Backend) -> ShardAnswer {
@@ -117,94 +143,104 @@ final class ModelPostgres {
             return .retaken(self.retake(terms, epoch, fresh, on: backend))
         case .append(let commit, let terms): return .appended(isOwner: self.append(commit, terms, on: backend))
         case .beat(let term, let known):
-            guard self.tables.term == term, self.tables.pid == backend.pid || !self.world.rules.hasOneSession
+            guard self[backend].term == term, self[backend].pid == backend.pid || !self.world.rules.hasOneSession
             else { return .beat(nil) }
-            let late = self.tables.late.filter { !$0.value.isDone && !known.contains($0.key) }.keys.sorted()
+            let late = self[backend].late.filter { !$0.value.isDone && !known.contains($0.key) }.keys.sorted()
                 .prefix(ShardBeat.limit)
-            let segments = late.map { StoredSegment(number: $0, bytes: self.tables.late[$0]?.bytes ?? []) }
-            return .beat(ShardBeat(late: segments, wanted: self.tables.wanted))
+            let segments = late.map { StoredSegment(number: $0, bytes: self[backend].late[$0]?.bytes ?? []) }
+            return .beat(ShardBeat(late: segments, wanted: self[backend].wanted))
         case .free(let term):
-            if self.tables.term == term { self.tables.isFreed = true }
+            if self[backend].term == term { self[backend].isFreed = true }
             return .freed
         }
     }
 
     private func tryLock(_ backend: Backend) -> Bool {
-        if self.lock == nil { self.lock = backend }
-        return self.lock === backend
+        if self.locks[backend.shard] == nil { self.locks[backend.shard] = backend }
+        return self.locks[backend.shard] === backend
     }
 
     private func take(seen: ShardTerm, on backend: Backend) -> ShardTaken? {
         guard self.tryLock(backend) else { return nil }
-        guard self.tables.term == seen || !self.world.rules.takesSeenTerm else {
-            self.lock = nil
+        guard self[backend].term == seen || !self.world.rules.takesSeenTerm else {
+            self.locks[backend.shard] = nil
             return nil
         }
-        let before = self.tables.term
+        let before = self[backend].term
         let hasRandomTerms = self.world.rules.hasRandomTerms
-        self.tables.taken[before] = self.tables.segments.keys.max() ?? 0
-        self.tables.epoch += 1 + (hasRandomTerms ? UInt64(self.world.number(0...255)) : 0)
-        self.tables.term = hasRandomTerms ? self.world.term() : ShardTerm("epoch \(self.tables.epoch)")
-        self.tables.owner = backend.session.process.name
-        self.tables.isFreed = false
-        self.tables.wanted = nil
-        self.tables.pid = backend.pid
+        self[backend].taken[before] = self[backend].segments.keys.max() ?? 0
+        self[backend].epoch += 1 + (hasRandomTerms ? UInt64(self.world.number(0...255)) : 0)
+        self[backend].term = hasRandomTerms ? self.world.term() : ShardTerm("epoch \(self[backend].epoch)")
+        self[backend].owner = backend.process.name
+        self[backend].isFreed = false
+        self[backend].wanted = nil
+        self[backend].pid = backend.pid
         self.takes += 1
-        self.tables.take = self.takes
-        backend.session.process.takes = self.takes
-        self.world.note("\(self.tables.owner) takes the shard, epoch \(self.tables.epoch)")
-        return ShardTaken(node: 1, epoch: self.tables.epoch, term: self.tables.term, before: before)
+        self[backend].take = self.takes
+        backend.session.owner.takes = self.takes
+        self.world.note("\(backend.process.name) takes shard \(backend.shard), epoch \(self[backend].epoch)")
+        // The `apns-id`s of two shards differ.
+        let node = UInt64(backend.shard) + 1
+        return ShardTaken(node: node, epoch: self[backend].epoch, term: self[backend].term, before: before)
     }
 
     private func retake(_ terms: [ShardTerm], _ epoch: UInt64, _ fresh: ShardTerm, on backend: Backend) -> ShardReturn {
         // Without random terms an owner knows the one of its take.
         let terms = self.world.rules.hasRandomTerms ? terms : [ShardTerm("epoch \(epoch)")]
-        let isOurs = terms.contains(self.tables.term) || !self.world.rules.asksForTerm
+        let isOurs = terms.contains(self[backend].term) || !self.world.rules.asksForTerm
         guard isOurs else {
-            self.world.note("\(backend.session.process.name) is fenced")
+            self.world.note("\(backend.process.name) is fenced from shard \(backend.shard)")
             return .fenced
         }
         guard self.tryLock(backend) else {
-            if self.tables.owner == backend.session.process.name { self.terminate(pid: self.tables.pid) }
+            if self[backend].owner == backend.process.name { self.terminate(pid: self[backend].pid) }
             return .busy
         }
-        self.tables.epoch = epoch
-        self.tables.term = self.world.rules.hasRandomTerms ? fresh : ShardTerm("epoch \(epoch)")
-        self.tables.owner = backend.session.process.name
-        self.tables.isFreed = false
-        self.tables.pid = backend.pid
-        self.world.note("\(self.tables.owner) is back")
-        return .owner(self.tables.term)
+        self[backend].epoch = epoch
+        self[backend].term = self.world.rules.hasRandomTerms ? fresh : ShardTerm("epoch \(epoch)")
+        self[backend].owner = backend.process.name
+        self[backend].isFreed = false
+        self[backend].pid = backend.pid
+        self.world.note("\(backend.process.name) is back in shard \(backend.shard)")
+        return .owner(self[backend].term)
     }
 
     private func append(_ commit: StoreCommit, _ terms: [ShardTerm], on backend: Backend) -> Bool {
         let number = commit.segment.number
         let terms = self.world.rules.hasRandomTerms ? terms : [ShardTerm("epoch \(commit.epoch)")]
-        let isOurs = terms.contains(self.tables.term) || !self.world.rules.asksForTerm
-        let isOwner = isOurs && (self.tables.pid == backend.pid || !self.world.rules.hasOneSession)
+        let isOurs = terms.contains(self[backend].term) || !self.world.rules.asksForTerm
+        let isOwner = isOurs && (self[backend].pid == backend.pid || !self.world.rules.hasOneSession)
         if isOwner {
-            self.tables.segments[number] = commit.segment.bytes
-            for drop in commit.drops { self.tables.segments[drop] = nil }
-            for late in commit.late where self.tables.late[late] != nil {
+            self[backend].segments[number] = commit.segment.bytes
+            for drop in commit.drops { self[backend].segments[drop] = nil }
+            for late in commit.late where self[backend].late[late] != nil {
                 self.world.note("segment \(late) is taken over")
-                self.tables.late[late] =
+                self[backend].late[late] =
                     self.world.rules.keepsDoneRows ? Late(bytes: [], isDone: true) : nil
             }
-            self.world.account.wrote(commit)
-        } else if number > (terms.compactMap { self.tables.taken[$0] }.max() ?? 0), self.tables.segments[number] == nil
+            self.world.account.wrote(commit.segment, in: backend.shard)
+        } else if number > (terms.compactMap { self[backend].taken[$0] }.max() ?? 0),
+            self[backend].segments[number] == nil
         {
-            if self.tables.late[number] == nil {
+            if self[backend].late[number] == nil {
                 self.world.note("segment \(number) is handed over")
-                self.tables.late[number] = Late(bytes: commit.segment.bytes)
-                self.world.account.wrote(commit)
+                self[backend].late[number] = Late(bytes: commit.segment.bytes)
+                self.world.account.wrote(commit.segment, in: backend.shard)
             }
         }
-        for change in commit.changes where change.table == .rejections {
-            let name = ModelRecord.name(ofRejection: change)
-            self.tables.rejections.insert(name)
-            self.world.account.rejected(name)
-        }
+        for change in commit.changes { self.change(change, on: backend) }
         return isOwner
+    }
+
+    private func change(_ change: StoreChange, on backend: Backend) {
+        switch change.table {
+        case .rejections:
+            guard let name = self.world.name(ofRejection: change) else { break }
+            self[backend].rejections.insert(name)
+            self.world.account.rejected(name)
+        case .habits: self.tables.habits[change.key] = change.value
+        default: self[backend].rows[change.table, default: [:]][change.key] = change.value
+        }
     }
 }
 
@@ -213,6 +249,8 @@ final class Backend {
     unowned let postgres: ModelPostgres
     let pid: Int
     let session: ModelSession
+    var shard: Int { self.session.owner.shard }
+    var process: ModelProcess { self.session.owner.process }
     private var statements: Deque<ShardStatement> = []
     private var isBusy = false
     private var isAtEnd = false

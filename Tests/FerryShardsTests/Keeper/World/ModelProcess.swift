@@ -1,9 +1,10 @@
-import DequeModule
+import FerryMachine
 import NIOCore
 
+@testable import FerryGateway
 @testable import FerryShards
 
-/// A process: the look, the real keeper and a model of a gateway.
+/// A process: the look, and an owner for each shard that it has.
 final class ModelProcess {
     /// The threads of a process. Each keeps the order of its work; they run in any order after a pause.
     enum Thread: Int, CaseIterable { case timer, session, upstream, clients }
@@ -11,11 +12,9 @@ final class ModelProcess {
     unowned let world: ShardWorld
     let name: String
     let link: ModelLink
-    /// What the local clock shows in addition.
-    var clock = TimeAmount.zero
-    /// The number of the last take.
-    var takes = 0
-
+    /// What the local clock shows in addition, and what it showed at the boot.
+    private var clock = TimeAmount.zero
+    private var clockAtBoot = TimeAmount.zero
     private(set) var isAlive = false
     private(set) var isPaused = false
     /// Whether a pause has stopped the clock, too. The right cannot stop such a process.
@@ -28,12 +27,10 @@ final class ModelProcess {
     private var look: ShardLook
     private var isLooking = false
     private var lookStart = 0
-    private(set) var keeper: ShardKeeper?
-    private(set) var gateway: ModelGateway?
-    private var session: ModelSession?
-    private var timerAt = NIODeadline.distantFuture
-    private(set) var right = ShardRight.none
-    private var isEnding = false
+    private var owners: [ModelOwner] = []
+    /// Every owner of this process. Sessions and gateways refer to them.
+    private var pastOwners: [ModelOwner] = []
+    private(set) var isEnding = false
 
     init(_ world: ShardWorld, name: String) {
         self.world = world
@@ -44,18 +41,28 @@ final class ModelProcess {
 
     var now: NIODeadline { self.world.now + self.clock }
 
-    /// Whether a send is allowed, by the local clock.
-    var hasRight: Bool {
-        switch self.right {
-        case .until(let end): self.now < end
-        case .fromMemory: true
-        }
+    func set(clock: TimeAmount) {
+        self.clock = clock
+        self.clockAtBoot = clock
     }
 
-    /// The gateway, if a new connection reaches it.
-    var listener: ModelGateway? {
-        guard self.isAlive, !self.isPaused, self.hasRight, let gateway, gateway.isOpen else { return nil }
-        return gateway
+    var moment: Moment {
+        let seconds = (self.now - self.clockAtBoot - ShardWorld.start).nanoseconds / 1_000_000_000
+        return Moment(monotonic: self.now, epochSeconds: ShardWorld.startSeconds + UInt32(clamping: seconds))
+    }
+
+    /// The run of the operating system. A process that starts again is in the same one.
+    var boot: BootIdentifier? {
+        BootIdentifier(Array(repeating: self.name.utf8.last ?? 0, count: BootIdentifier.length))
+    }
+
+    /// The gateways, in the order of their takes.
+    var gateways: [any WorldGateway] { self.owners.compactMap(\.gateway) }
+
+    /// The gateway of a shard, if a new connection reaches it.
+    func listener(of shard: Int) -> (any WorldGateway)? {
+        guard self.isAlive, !self.isPaused else { return nil }
+        return self.owners.first { $0.shard == shard && $0.isOpen }?.gateway
     }
 
     // MARK: Life
@@ -77,11 +84,8 @@ final class ModelProcess {
         self.world.note("\(self.name) is killed")
         self.isAlive = false
         self.life += 1
-        self.session?.processEnded(isMachineGone: isMachineGone)
-        self.session = nil
-        self.keeper = nil
-        self.gateway = nil
-        self.right = .none
+        for owner in self.owners { owner.kill(isMachineGone: isMachineGone) }
+        self.owners = []
         self.world.account.forgot(isKill: true)
     }
 
@@ -113,18 +117,20 @@ final class ModelProcess {
         self.world.note("\(self.name) gets SIGTERM")
         self.run(after: .zero, on: .timer) {
             self.isEnding = true
-            if let gateway = self.gateway {
-                gateway.drain()
-            } else if self.keeper != nil {
-                self.feed(.finish(isClean: true))
-            } else {
-                self.exit()
-            }
+            for owner in self.owners { owner.end() }
+            if self.owners.isEmpty { self.exit() }
         }
     }
 
-    /// A firewall forgets the session.
-    func forgetSession() { self.session?.isForgotten = true }
+    /// A firewall forgets the sessions.
+    func forgetSessions() { for owner in self.owners { owner.forgetSession() } }
+
+    /// An owner has ended.
+    func ended(_ owner: ModelOwner) {
+        self.owners.removeAll { $0 === owner }
+        self.world.account.forgot(isKill: false)
+        if self.isEnding, self.owners.isEmpty { self.exit() }
+    }
 
     private func exit() {
         self.world.note("\(self.name) ends")
@@ -153,132 +159,35 @@ final class ModelProcess {
     private func lookAgain() {
         self.run(after: self.world.rules.keeper.look, on: .timer) { self.lookAgain() }
         if self.isLooking { self.look.sessionEnded() }
-        guard self.keeper == nil, !self.isEnding else { return }
+        guard !self.isEnding, self.owners.count < self.world.shards else { return }
         self.isLooking = true
         let sentAt = self.now
         self.world.after(self.world.time(300...2000)) {
             guard self.world.postgres.isUp, self.link.isWhole else { return }
             let rows = self.world.postgres.look()
-            let owner = self.world.postgres.tables.owner
+            let owners = self.world.postgres.tables.shards.map(\.owner)
             let start = self.world.postgres.starts
             self.run(after: self.world.time(100...1000), on: .session) {
                 self.isLooking = false
                 if self.lookStart != start { self.look.sessionEnded() }
                 self.lookStart = start
-                self.looked(rows, owner: owner, sentAt: sentAt)
+                self.looked(rows, owners: owners, sentAt: sentAt)
             }
         }
     }
 
-    private func looked(_ rows: [FreeShard], owner: String, sentAt: NIODeadline) {
-        guard self.keeper == nil, !self.isEnding else { return }
-        var takes = self.look.looked(rows, sentAt: sentAt, kept: [], now: self.now)
-        if !self.world.rules.everybodyWaits, owner == self.name { takes = rows }
-        guard let take = takes.first else { return }
-        let world = self.world
-        let numbers = TermMaker(seed: world.random())
-        self.keeper = ShardKeeper(
-            shard: take.shard,
-            seen: take.term,
-            node: self.name,
-            away: world.rules.away,
-            rules: world.rules.keeper,
-            makeTerm: { numbers.next() },
-            now: self.now
-        )
-        self.timerAt = .distantFuture
-        self.feed(.timePassed)
-    }
-
-    // MARK: Keeper
-
-    private var inputs: Deque<ShardInput> = []
-    private var isFeeding = false
-
-    func feed(_ input: ShardInput) {
-        self.inputs.append(input)
-        guard !self.isFeeding else { return }
-        self.isFeeding = true
-        while let input = self.inputs.popFirst() {
-            for action in self.keeper?.handle(input, now: self.now) ?? [] {
-                if self.world.tracesAll { self.world.note("\(self.name) \(input) > \(action)") }
-                self.carryOut(action)
-            }
+    private func looked(_ rows: [FreeShard], owners: [String], sentAt: NIODeadline) {
+        guard !self.isEnding else { return }
+        let kept = Set(self.owners.map(\.shard))
+        var takes = self.look.looked(rows, sentAt: sentAt, kept: kept, now: self.now)
+        if !self.world.rules.everybodyWaits {
+            takes = rows.filter { owners[$0.shard] == self.name && !kept.contains($0.shard) }
         }
-        self.isFeeding = false
-        self.setTimer()
-    }
-
-    private func setTimer() {
-        guard let deadline = self.keeper?.deadline, deadline < self.timerAt else { return }
-        self.timerAt = deadline
-        self.run(after: max(.zero, deadline - self.now), on: .timer) {
-            guard self.timerAt == deadline else { return }
-            self.timerAt = .distantFuture
-            if let due = self.keeper?.deadline, due <= self.now { return self.feed(.timePassed) }
-            self.setTimer()
+        for take in takes {
+            let owner = ModelOwner(self, take)
+            self.owners.append(owner)
+            self.pastOwners.append(owner)
+            owner.feed(.timePassed)
         }
-    }
-
-    private func carryOut(_ action: ShardAction) {
-        switch action {
-        case .connect(let name):
-            let session = ModelSession(self, name)
-            self.session = session
-            session.open()
-        case .close:
-            self.session?.close()
-            self.session = nil
-        case .send(let statement, _):
-            self.session?.send(statement)
-        case .owns(let taken):
-            let gateway = ModelGateway(self, taken, take: self.takes)
-            self.gateway = gateway
-            gateway.recover()
-        case .late(let segments):
-            self.gateway?.late(segments)
-        case .answer(let number, let answer):
-            self.gateway?.answered(commit: number, answer)
-        case .right(let right):
-            self.right = right
-            self.gateway?.rightChanged()
-        case .wanted:
-            self.gateway?.drain()
-        case .fenced:
-            self.world.note("\(self.name) hears that it is fenced")
-            guard self.world.rules.handsOver else {
-                self.keeper = nil
-                self.session?.close()
-                return self.ended()
-            }
-            self.gateway?.fence()
-        case .trouble:
-            break
-        case .over(let ending):
-            self.world.note("\(self.name): \(ending)")
-            self.keeper = nil
-            self.ended()
-        }
-    }
-
-    private func ended() {
-        self.session = nil
-        self.gateway = nil
-        self.right = .none
-        self.world.account.forgot(isKill: false)
-        if self.isEnding { self.exit() }
-    }
-}
-
-/// Terms from a seed.
-final class TermMaker: @unchecked Sendable {
-    // One world runs on one thread.
-    private var state: UInt64
-
-    init(seed: UInt64) { self.state = seed }
-
-    func next() -> ShardTerm {
-        self.state = self.state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return ShardTerm("t" + String(self.state, radix: 16))
     }
 }

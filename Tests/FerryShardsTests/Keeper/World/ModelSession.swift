@@ -29,8 +29,9 @@ final class ModelLink {
 
 /// The client's side of a session, and its bytes on the way.
 final class ModelSession {
-    unowned let process: ModelProcess
+    unowned let owner: ModelOwner
     let name: ShardSession
+    private var process: ModelProcess { self.owner.process }
     private var world: ShardWorld { self.process.world }
     private var backend: Backend?
     private var isClosed = false
@@ -38,8 +39,8 @@ final class ModelSession {
     var isForgotten = false
     private var arrivals: [ModelLink.Way: NIODeadline] = [:]
 
-    init(_ process: ModelProcess, _ name: ShardSession) {
-        self.process = process
+    init(_ owner: ModelOwner, _ name: ShardSession) {
+        self.owner = owner
         self.name = name
     }
 
@@ -63,7 +64,7 @@ final class ModelSession {
         self.travel(.up) {
             guard self.world.postgres.isUp else { return self.replyEnd() }
             self.backend = self.world.postgres.connect(self)
-            self.toProcess { self.process.feed(.connected(self.name)) }
+            self.toProcess { self.owner.feed(.connected(self.name)) }
         }
     }
 
@@ -81,7 +82,7 @@ final class ModelSession {
         if isMachineGone { self.isForgotten = true } else { self.close() }
     }
 
-    func reply(_ answer: ShardAnswer) { self.toProcess { self.process.feed(.answered(self.name, answer)) } }
+    func reply(_ answer: ShardAnswer) { self.toProcess { self.owner.feed(.answered(self.name, answer)) } }
 
     func replyEnd() {
         if self.backend != nil, !self.isClosed, !self.world.rules.hasOneSession, self.world.postgres.isUp {
@@ -91,7 +92,7 @@ final class ModelSession {
         }
         self.toProcess {
             self.isClosed = true
-            self.process.feed(.ended(self.name))
+            self.owner.feed(.ended(self.name))
         }
     }
 }

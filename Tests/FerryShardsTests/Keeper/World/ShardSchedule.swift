@@ -18,7 +18,7 @@ enum ShardFault: CustomStringConvertible {
     /// APNs takes no request.
     case stall(for: Int)
 
-    /// The process that owns the shard when an index is first used, and the next one.
+    /// The process that owns the first shard when an index is first used, and the next one.
     static let owner = -1
     static let other = -2
 
@@ -73,7 +73,7 @@ extension ShardWorld {
             if down { link.cut(.down) }
             self.after(.milliseconds(Int64(time))) { link.heal() }
         case .endSessions: self.postgres.terminateAll()
-        case .forgetSession(let index): self.process(index).forgetSession()
+        case .forgetSession(let index): self.process(index).forgetSessions()
         case .crash(let time, let loss, let isSilent):
             let loss = loss.map { TimeAmount.milliseconds(Int64($0)) }
             self.postgres.crash(for: .milliseconds(Int64(time)), losing: loss, isSilent: isSilent)
@@ -87,14 +87,16 @@ extension ShardWorld {
             if let restartAfter {
                 self.after(.milliseconds(Int64(restartAfter))) { if !process.isAlive { process.start() } }
             }
-        case .move(let index): self.postgres.move(to: self.process(index).name)
+        case .move(let index):
+            self.postgres.move(self.number(0...self.shards - 1), to: self.process(index).name)
         case .stall(let time): self.stalledUntil = max(self.stalledUntil, self.now + .milliseconds(Int64(time)))
         }
     }
 
     private func process(_ index: Int) -> ModelProcess {
         if index >= 0 { return self.processes[index] }
-        let owner = self.firstOwner ?? self.processes.firstIndex { $0.gateway != nil } ?? 0
+        let first = self.processes.firstIndex { process in process.gateways.contains { $0.owner.shard == 0 } }
+        let owner = self.firstOwner ?? first ?? 0
         self.firstOwner = owner
         return self.processes[index == ShardFault.owner ? owner : (owner + 1) % self.processes.count]
     }
@@ -102,7 +104,8 @@ extension ShardWorld {
     /// Pushes 110 notifications in 11 s, of which every tenth is bad, and runs until all is quiet.
     func play(_ faults: [(at: Int, ShardFault)], pushes count: Int = 110, every interval: Int = 100) {
         for (time, fault) in faults { self.cause(fault, at: time) }
-        self.push(0..<count, bad: Set(stride(from: 3, to: count, by: 10)), every: .milliseconds(Int64(interval)))
+        let bad = Set(stride(from: self.rules.hasMachine ? 23 : 3, to: count, by: 10))
+        self.push(0..<count, bad: bad, every: .milliseconds(Int64(interval)))
         let last = faults.map { $0.at + $0.1.length }.max() ?? 0
         let quiet = Self.start + .milliseconds(Int64(max(last, count * interval)))
         self.run(until: quiet)

@@ -1,7 +1,8 @@
-@testable import FerryGateway
 import FerryMachine
 import NIOCore
 
+@testable import FerryGateway
+@testable import FerryGatewayTestSupport
 @testable import FerryShards
 
 /// The rules of a world. A counterexample switches one of them off.
@@ -12,6 +13,9 @@ struct WorldRules {
     var isSynchronous = false
     /// The largest number of unanswered commits of a gateway.
     var commits = 16
+    /// Whether the gateways are real machines with old programs as clients, and no small models.
+    var hasMachine = false
+    var manners = OldProgram.Manner.ofShards
 
     /// S1: a take has a random term and a random gap between epochs, and an owner knows all its terms.
     var hasRandomTerms = true
@@ -21,6 +25,10 @@ struct WorldRules {
     var handsOver = true
     /// S6: a gateway forwards with the right only.
     var checksRight = true
+    /// S10: a fenced process closes its clients last.
+    var closesLast = true
+    /// S13: what an owner recovers or takes over opens episodes.
+    var opensEpisodes = true
     /// S14: a late segment that was taken over keeps its row.
     var keepsDoneRows = true
     /// S16: the lock, the beats and the commits are one session, and no pool renews it.
@@ -33,33 +41,49 @@ struct WorldRules {
     var takesSeenTerm = true
 }
 
-/// One shard, PostgreSQL, several processes with the real keeper, a client and APNs, in virtual time.
+/// Shards, PostgreSQL, several processes with the real keeper, clients and APNs, in virtual time.
+///
+/// ```
+///   clients ──▶ balancer ──▶ ModelProcess ──▶ APNs
+///                            │ ModelOwner, one for each shard: ShardKeeper and a gateway
+///                            ▼
+///                  ModelLink, ModelSession ──▶ ModelPostgres
+/// ```
 final class ShardWorld {
     static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
     let rules: WorldRules
+    /// The number of shards.
+    let shards: Int
     private(set) var now = ShardWorld.start
-    private var generator: SplitMix64
+    var generator: SplitMix64
     private var events = EventQueue()
     /// The lines of a trace; nil if nobody reads it.
     private(set) var trace: [String]?
     var tracesAll = false
 
     private(set) var processes: [ModelProcess] = []
-    private(set) lazy var postgres = ModelPostgres(self)
+    private(set) lazy var postgres = ModelPostgres(self, shards: self.shards)
     private(set) lazy var account = ShardAccount(self)
 
-    convenience init(seed: UInt64, processes count: Int, rules: WorldRules = WorldRules(), traces: Bool = false) {
-        self.init(seed: seed, names: (1...count).map { "gw\($0)" }, rules: rules, traces: traces)
+    convenience init(
+        seed: UInt64,
+        processes count: Int,
+        shards: Int = 1,
+        rules: WorldRules = WorldRules(),
+        traces: Bool = false
+    ) {
+        self.init(seed: seed, names: (1...count).map { "gw\($0)" }, shards: shards, rules: rules, traces: traces)
     }
 
-    init(seed: UInt64, names: [String], rules: WorldRules, traces: Bool = false) {
+    init(seed: UInt64, names: [String], shards: Int = 1, rules: WorldRules, traces: Bool = false) {
         self.rules = rules
+        self.shards = shards
         self.generator = SplitMix64(seed: seed)
         self.trace = traces ? [] : nil
         for name in names { self.processes.append(ModelProcess(self, name: name)) }
         for process in self.processes {
-            process.clock = .seconds(Int64(self.number(0...100_000)))
+            process.set(clock: .seconds(Int64(self.number(0...100_000))))
             process.start()
         }
     }
@@ -102,27 +126,51 @@ final class ShardWorld {
 
     // MARK: Clients
 
-    /// The connections of the clients: the gateway of each.
+    /// The connections of the small models' clients: the gateway of each.
     private var connections: [ModelGateway?] = [nil, nil, nil]
+    private(set) var programs: [OldProgram] = []
+    /// The gateway of each connection of a program.
+    var gateways: [ObjectIdentifier: (wire: Wire, gateway: MachineGateway)] = [:]
 
     /// Pushes notifications with these names, one each `interval`.
     func push(_ names: Range<Int>, bad: Set<Int>, every interval: TimeAmount) {
+        if self.rules.hasMachine, self.programs.isEmpty { self.startPrograms() }
         for name in names {
             self.account.add(name, isBad: bad.contains(name))
-            self.after(interval * (name - names.lowerBound)) { self.push(name) }
+            self.after(interval * (name - names.lowerBound)) {
+                guard self.rules.hasMachine else { return self.push(name) }
+                // Each program has one of the first pushes, which are good, so that each shard's topic is known.
+                let program = name < self.programs.count ? name : self.number(0...self.programs.count - 1)
+                self.programs[program].push(Push(number: name, name: UInt32(name)))
+            }
         }
     }
 
     private func push(_ name: Int) {
         let index = self.number(0...self.connections.count - 1)
         if self.connections[index]?.isOpen != true {
-            self.connections[index] = self.processes.lazy.compactMap(\.listener).first
+            self.connections[index] = self.listener(of: 0) as? ModelGateway
         }
         guard let gateway = self.connections[index] else {
             // The balancer lets the client wait.
             return self.after(.milliseconds(200)) { self.push(name) }
         }
         gateway.process.run(after: self.time(100...2000), on: .clients) { gateway.read(name) }
+    }
+
+    /// The gateway that the balancer finds.
+    func listener(of shard: Int) -> (any WorldGateway)? {
+        self.processes.lazy.compactMap { $0.listener(of: shard) }.first
+    }
+
+    /// Two programs for each shard.
+    private func startPrograms() {
+        for number in 0..<2 * self.shards {
+            var path = Wire.Path()
+            path.roundTrip = self.time(1000...200_000)
+            let manner = self.rules.manners[self.number(0...self.rules.manners.count - 1)]
+            self.programs.append(OldProgram(self, manner, path, address: [192, 0, 2, UInt8(number)]))
+        }
     }
 
     // MARK: APNs
