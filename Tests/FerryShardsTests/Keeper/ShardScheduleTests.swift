@@ -134,12 +134,11 @@ import Testing
         /// Pushes that were durable and rejections that had a row, lost with their owner in a failover.
         var excused = 0
         var excusedRows = 0
-        /// Pushes that error responses named, that programs sent again, and that arrived twice because programs sent them
-        /// again by themselves.
+        /// Pushes that error responses named, and copies that programs sent.
         var told = 0
         var copies = 0
+        /// See `ShardAccount`.
         var repeated = 0
-        /// What was found in sockets after a pause, and had been sent again because of an error response.
         var foundLate = 0
 
         /// Returns false after a failure.

@@ -161,7 +161,7 @@ final class MachineGateway: WorldGateway {
         self.late(self.early)
     }
 
-    /// Notes what a stored segment says.
+    /// Notes the names and the answers in a stored segment.
     private func note(_ segment: StoredSegment) {
         for record in self.world.records(segment, in: self.owner.shard) {
             self.names.insert(record.name)

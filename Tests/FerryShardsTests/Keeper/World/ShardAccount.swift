@@ -67,9 +67,10 @@ final class ShardAccount {
     private(set) var afterCheck = 0
     private(set) var fromMemory = 0
     private(set) var afterFailover = 0
-    /// What programs sent again by themselves after an end, beyond what episodes expect.
+    /// Pushes that arrived twice because programs sent them again after an end, and no episode expected them.
     private(set) var repeated = 0
-    /// What a process found in its sockets after a pause, and its program had sent again because of an error response.
+    /// Pushes that arrived twice because a process read them after a pause, and their programs had sent them again because
+    /// of an error response.
     private(set) var foundLate = 0
     private(set) var toldCount = 0
     private(set) var copyCount = 0

@@ -37,7 +37,7 @@ extension ShardWorld: ProgramWorld {
 
     func noteAll(_ words: @autoclosure () -> String) { if self.tracesAll { self.note(words()) } }
 
-    // MARK: What the bytes say
+    // MARK: Bytes
 
     func records(_ segment: StoredSegment, in shard: Int) -> [ModelRecord] {
         self.rules.hasMachine ? self.account.machineRecords(segment, in: shard) : ModelRecord.records(segment.bytes)
@@ -49,7 +49,7 @@ extension ShardWorld: ProgramWorld {
 }
 
 extension OldProgram.Manner {
-    /// Programs that none of the gateway's promises excepts.
+    /// Programs to which all promises of the gateway apply.
     static let ofShards: [OldProgram.Manner] = [
         .init(name: "it sends again after an error response"),
         .repeating,

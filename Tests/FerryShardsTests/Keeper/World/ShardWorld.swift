@@ -27,7 +27,7 @@ struct WorldRules {
     var checksRight = true
     /// S10: a fenced process closes its clients last.
     var closesLast = true
-    /// S13: what an owner recovers or takes over opens episodes.
+    /// S13: notifications that an owner recovers or takes over open episodes.
     var opensEpisodes = true
     /// S14: a late segment that was taken over keeps its row.
     var keepsDoneRows = true
