@@ -72,8 +72,8 @@ extension GatewayConnection {
         var since: NIODeadline
         /// Whether the window was full for too long. If so, the stop does not wait for silence.
         var isUrgent: Bool
-        /// Whether what is read goes to a new owner of the store, who gets it only after the client has connected to him. What
-        /// the last word leaves to the client must therefore be what was not read.
+        /// Whether notifications go to a new owner of the store. It gets them after the client has connected to it, so a client
+        /// that also sends them again sends them first. The last word therefore names the last notification that was read.
         var handsOver = false
     }
 }
