@@ -14,12 +14,13 @@ extension ShardProcess: AdministeredGateways {
             }
             for own in figures.owned {
                 guard let index = shards.firstIndex(where: { $0.shard == own.shard }) else { continue }
-                // The look may be older than the take. Another owner is one to which this process hands over.
+                // The look may be older than the take.
                 shards[index].owner = shards[index].owner ?? self.setup.node
                 shards[index].connections = own.connections
                 shards[index].waiting = max(own.counts.unanswered - own.underWay, 0)
                 shards[index].inFlight = own.underWay
-                shards[index].rightSeconds = own.rightSeconds
+                // To another owner, this process hands over what it has.
+                if shards[index].owner == self.setup.node { shards[index].rightSeconds = own.rightSeconds }
             }
             return ShownGateways(sum, shards: shards) { figures.add(to: &$0) }
         }

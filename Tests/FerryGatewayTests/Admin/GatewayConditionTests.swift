@@ -52,6 +52,16 @@ import Testing
         #expect(status.ready.isGood && status.delivering.isGood)
     }
 
+    @Test func `shards without an owner, and own ones without the right, are named`() {
+        var shards = (0..<4).map { GatewayStatus.Shard($0, owner: $0 == 1 ? nil : "gw1", term: "") }
+        let none = "no gateway has the lock, so clients wait."
+        let right = "PostgreSQL does not answer, so nothing is delivered."
+        #expect(Self.status { $0.shards = shards }.troubles.map(\.sentence) == ["Shard 1: \(none)"])
+        shards[1].owner = "gw2"
+        (shards[0].rightSeconds, shards[2].rightSeconds, shards[3].rightSeconds) = (0, 2, 0)
+        #expect(Self.status { $0.shards = shards }.troubles.map(\.sentence) == ["Shards 0, 3: \(right)"])
+    }
+
     @Test func `a gateway that delivers says how fast`() {
         let status = Self.status {
             $0.counts.read = 100

@@ -4,10 +4,13 @@ import Testing
 @testable import FerryGateway
 
 @Suite struct GatewayPageTests {
-    private static func page(_ name: String) -> (html: String, answer: AdminAnswer) {
+    private static func page(
+        _ name: String,
+        shards: [GatewayStatus.Shard]? = nil
+    ) -> (html: String, answer: AdminAnswer) {
         var counts = FateCounts()
         counts.read = 1_234_567
-        let status = GatewayStatus(
+        var status = GatewayStatus(
             ferry: "1.0.0",
             now: 1_700_000_000,
             startedAt: 1_600_000_000,
@@ -26,6 +29,7 @@ import Testing
             alarms: [AlarmLine(at: 1_700_000_000, "An <alarm>.")],
             changedFiles: []
         )
+        status.shards = shards
         let answer = GatewayPage.answer(status)
         return (String(decoding: answer.body, as: UTF8.self), answer)
     }
@@ -39,6 +43,16 @@ import Testing
         // Some people do not see the colour.
         #expect(html.contains("· <b id=\"level\" role=\"status\">Down</b></p>"))
         #expect(html.contains("BadDeviceToken"))
+    }
+
+    @Test func `the shards stand in one table, and those of other gateways have no figures`() {
+        #expect(!Self.page("shop").html.contains("<h2 id=\"shards\">"))
+        var own = GatewayStatus.Shard(0, owner: "gw<1>", term: "a-term")
+        (own.connections, own.waiting, own.inFlight, own.rightSeconds) = (3, 1200, 7, 2.5)
+        let html = Self.page("shop", shards: [own, GatewayStatus.Shard(1, owner: nil, term: "b-term")]).html
+        #expect(html.contains("gw&lt;1&gt;") && html.contains(">1\u{202f}200</td>") && html.contains(">2.5 s</td>"))
+        #expect(html.contains("data-b=\"shards.1.inFlight|n\">–</td>"))
+        #expect(html.contains("data-b=\"shards.1.owner|s\">–</td>"))
     }
 
     @Test func `the name of a client is text, and never a tag`() {

@@ -33,6 +33,9 @@ import Testing
         #expect(self.deadLetters(old).isEmpty)
         #expect(!old.machine.isOpen(identity: 0, now: old.now))
         #expect(new.store.late.count == 2)
+        #expect(old.machine.figures(now: old.now).late.handedOver == 2)
+        new.beat()
+        #expect(new.machine.figures(now: new.now).late.takenOver == 2)
         old.machine.abandon()
         #expect(old.machine.giveUpUnanswered())
         #expect(self.deadLetters(old).isEmpty)
@@ -123,10 +126,12 @@ import Testing
         old.push([1], 1, on: connection)
         old.wait(.seconds(30))
         #expect(old.closed.isEmpty && !old.machine.isHandedOver)
+        #expect(old.machine.figures(now: old.now).late.waiting == 1)
         #expect(old.events.contains(.storeTrouble("The database is away.")))
         old.store.fail(nil)
         old.wait(.seconds(15))
         #expect(old.closed == [connection] && old.machine.isHandedOver)
+        #expect(old.machine.figures(now: old.now).late.waiting == 0)
         #expect(!old.store.late.isEmpty)
     }
 
