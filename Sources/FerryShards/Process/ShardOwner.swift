@@ -195,7 +195,7 @@ final class ShardOwner: Sendable {
             // All shards have one feedback service.
             configuration.doors[index].feedbackPort = nil
         }
-        let (sightings, shard) = (self.sightings, self.shard)
+        let sightings = self.sightings
         configuration.onConnection = { sightings.note($0, in: shard, isOpen: $1) }
         let signal = self.signal
         configuration.onHandedOver = { signal.yield(.handedOver) }
