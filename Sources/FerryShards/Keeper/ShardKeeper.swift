@@ -86,6 +86,8 @@ package struct ShardKeeper: Sendable {
         var segments: [StoredSegment] = []
         var length = 0
         var since = NIODeadline.distantPast
+        /// Whether the last answer was full, so that the next beat is sent at once. The former owner may write meanwhile.
+        var isFollowed = false
     }
 
     package let shard: Int
@@ -405,11 +407,13 @@ package struct ShardKeeper: Sendable {
         self.lot.segments += new
         self.lot.length += new.reduce(0) { $0 + $1.bytes.count }
         let isFull = self.offered.count >= Self.offeredLimit || self.lot.length >= Lot.limit
-        if !self.lot.segments.isEmpty, new.isEmpty || isFull || self.lot.since + self.rules.late <= now {
+        let isSilent = new.isEmpty && !self.lot.isFollowed
+        if !self.lot.segments.isEmpty, isSilent || isFull || self.lot.since + self.rules.late <= now {
             self.actions.append(.late(self.lot.segments))
             self.lot = Lot()
         }
-        return new.count == ShardBeat.limit && self.offered.count < Self.offeredLimit
+        self.lot.isFollowed = new.count == ShardBeat.limit && self.offered.count < Self.offeredLimit
+        return self.lot.isFollowed
     }
 
     private mutating func becomeFenced(now: NIODeadline) {

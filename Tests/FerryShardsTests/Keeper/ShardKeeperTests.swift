@@ -216,6 +216,17 @@ import Testing
         #expect(Self.passed(driver.answer(.beat(ShardBeat()))) == Self.late(1...40))
     }
 
+    @Test func `a beat that follows a full one at once does not end a lot, because the former owner may still write`() {
+        var driver = Driver.owner()
+        _ = driver.wait(500)
+        _ = driver.answer(.beat(ShardBeat(late: Self.late(1...16))))
+        #expect(Self.passed(driver.answer(.beat(ShardBeat()))).isEmpty)
+        _ = driver.wait(500)
+        #expect(Self.passed(driver.answer(.beat(ShardBeat(late: Self.late(17...20))))).isEmpty)
+        _ = driver.wait(500)
+        #expect(Self.passed(driver.answer(.beat(ShardBeat()))) == Self.late(1...20))
+    }
+
     @Test func `late segments that go on coming are passed on before the former owner closes its clients`() {
         let rules = ShardRules.standard
         #expect(rules.beat + rules.late + rules.beat <= GatewayBounds.Journal.handover)
