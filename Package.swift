@@ -550,7 +550,6 @@ let package = Package(
                 "FerryGateway", "Ferry", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryPlatform",
                 "FerryPostgres", "FerryPostgresTestSupport", "FerrySQLite", "FerryServer", "FerryShards",
                 "FerryTesting",
-                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),

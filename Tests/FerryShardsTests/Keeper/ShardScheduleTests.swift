@@ -10,7 +10,7 @@ import Testing
 @Suite struct ShardScheduleTests {
     static let environment = ProcessInfo.processInfo.environment
     /// The number of schedules; `FERRY_SCHEDULES` sets a larger one.
-    static let count = Self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 10_000
+    static let count = Self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 1000
 
     private static var replayed: UInt64? { Self.environment["FERRY_SEED"].flatMap(UInt64.init) }
 

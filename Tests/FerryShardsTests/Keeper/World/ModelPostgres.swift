@@ -56,7 +56,8 @@ final class ModelPostgres {
     /// Whether a failover has lost commits.
     private(set) var hasLostCommits = false
     /// The time of a commit, in microseconds.
-    var commitTime: ClosedRange<Int64> = 200...2000
+    var commitTime = ModelPostgres.usualTime
+    static let usualTime: ClosedRange<Int64> = 200...2000
 
     init(_ world: ShardWorld, shards count: Int) {
         self.world = world

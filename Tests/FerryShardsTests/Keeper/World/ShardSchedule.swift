@@ -78,9 +78,8 @@ extension ShardWorld {
             let loss = loss.map { TimeAmount.milliseconds(Int64($0)) }
             self.postgres.crash(for: .milliseconds(Int64(time)), losing: loss, isSilent: isSilent)
         case .slowDisk(let time, let commit):
-            let usual = self.postgres.commitTime
             self.postgres.commitTime = Int64(commit * 500)...Int64(commit * 1000)
-            self.after(.milliseconds(Int64(time))) { self.postgres.commitTime = usual }
+            self.after(.milliseconds(Int64(time))) { self.postgres.commitTime = ModelPostgres.usualTime }
         case .terminate(let index, let restartAfter):
             let process = self.process(index)
             process.terminate()
@@ -110,8 +109,8 @@ extension ShardWorld {
         let quiet = Self.start + .milliseconds(Int64(max(last, count * interval)))
         self.run(until: quiet)
         self.run(until: quiet + .seconds(60)) { self.account.isFinished }
-        // Time for rows that are written again, and for a process that wakes late.
-        self.run(until: self.now + .seconds(12))
+        // Time for rows that are written again, for a process that wakes late, and for a take after a machine has gone.
+        self.run(until: self.now + .seconds(15))
         self.account.check()
     }
 }
