@@ -4,6 +4,7 @@ import atexit
 import contextlib
 import hashlib
 import json
+import os
 import pathlib
 import re
 import socket
@@ -108,8 +109,9 @@ class Program:
         self.ports = json.loads(line)
 
     def said(self):
-        self.messages.seek(0)
-        return self.messages.read()
+        # Its process writes at the position of the file, which stays.
+        descriptor = self.messages.fileno()
+        return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode()
 
     def end(self):
         self.process.terminate()
