@@ -84,3 +84,19 @@ class Postgres:
         if not eventually(lambda: not os.path.exists(f"/proc/{main}/cwd")):
             sys.exit("PostgreSQL outlived its kill.")
         shutil.rmtree(self.directory)
+
+
+@contextlib.contextmanager
+def cut(address, port, toward, back):
+    """The kernel drops packets to a server, from it, or both ways. It needs the right to change the packet filter."""
+    rules = [["-d", address, "--dport", str(port)]] * toward + [["-s", address, "--sport", str(port)]] * back
+    with contextlib.ExitStack() as stack:
+        for rule in rules:
+            filter_packets("-A", rule)
+            stack.callback(filter_packets, "-D", rule)
+        yield
+
+
+def filter_packets(change, rule):
+    command = ["iptables", "-w", change, "INPUT", "-p", "tcp", *rule, "-j", "DROP"]
+    subprocess.run(command if os.geteuid() == 0 else ["sudo", *command], check=True, timeout=PATIENCE)

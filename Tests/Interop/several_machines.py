@@ -18,7 +18,8 @@ import sys
 import tempfile
 import time
 
-from several_site import MACHINES, NUMBERS, SHARDS, SOURCES, Site
+from postgres_server import cut
+from several_site import DATABASES, MACHINES, NUMBERS, SHARDS, SOURCES, Site
 from stage import PATIENCE, eventually, free_port, haproxy, holds
 
 
@@ -68,6 +69,37 @@ def paused(site, options):
             print(f"gw{number} sent {sent:.0f} without the right, in the turn that was stopped", flush=True)
 
     site.scene("paused", event)
+
+
+def cut_off(site, options):
+    """A gateway and PostgreSQL cannot reach each other: both ways, or one way alone."""
+    ways = [(True, True), (False, True), (True, False)]
+
+    def cut_from(number, way):
+        return cut(DATABASES[number - 1], site.postgres.port, *way)
+
+    def event():
+        for seconds in (2, 5):
+            before = site.owners()
+            with contextlib.ExitStack() as stack:
+                for number, way in zip(NUMBERS, ways):
+                    stack.enter_context(cut_from(number, way))
+                time.sleep(seconds)
+            time.sleep(5)
+            holds(f"no shard has changed its owner after a cut of {seconds} s", site.owners() == before, site.owners())
+        for number, way in list(zip(NUMBERS, ways))[: options.times]:
+            begin = time.monotonic()
+            # The right to forward ends after 3 s.
+            with cut_from(number, way):
+                with site.fault(3):
+                    pass
+                site.new_owners(number, 13)
+                time.sleep(max(0, begin + 20 - time.monotonic()))
+            with site.fault():
+                pass
+            time.sleep(4)
+
+    site.scene("cut_off", event, is_away=True)
 
 
 def database_restarts(site, options):
@@ -181,7 +213,9 @@ def moved(site, options):
     site.scene("moved", event)
 
 
-SCENES = [healthy, sessions_end, database_restarts, killed, paused, rolling_upgrade, reloaded, misrouted, moved]
+SCENES = [
+    healthy, sessions_end, database_restarts, killed, paused, cut_off, rolling_upgrade, reloaded, misrouted, moved,
+]
 
 
 def main():
