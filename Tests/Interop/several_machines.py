@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from postgres_server import cut
+from postgres_server import Postgres, cut
 from several_site import DATABASES, MACHINES, NUMBERS, SHARDS, SOURCES, Site
 from stage import PATIENCE, eventually, free_port, haproxy, holds
 
@@ -213,8 +213,59 @@ def moved(site, options):
     site.scene("moved", event)
 
 
+def failover(site, options):
+    """The primary is killed, and its standby lacks the last commits. At the end, the standby is synchronous."""
+    directories = [site.postgres.directory, f"{site.directory}/standby"]
+    hosts = f"host={','.join(directories)} port={site.postgres.port} user=ferry dbname=ferry sslmode=disable"
+    site.restart(postgres=f"{hosts} target_session_attrs=read-write")
+    killed_at = []
+
+    def fail(is_synchronous=False, killed=()):
+        """Replaces the primary by a standby that has followed it until 100 ms before, and kills gateways with it."""
+        primary = site.postgres
+        free = next(directory for directory in directories if not os.path.exists(directory))
+        standby = Postgres(free, primary=primary)
+        site.servers.append(standby)
+        holds("the standby follows", eventually(primary.is_followed))
+        if is_synchronous:
+            primary.query("alter system set synchronous_standby_names = '*'")
+            primary.query("select pg_reload_conf()")
+            time.sleep(1)
+        primary.stop_replication()
+        time.sleep(0.1)
+        last = primary.query("select pg_current_wal_lsn()")
+        if killed:
+            with site.fault():
+                site.kill(*killed)
+            killed_at.append(time.monotonic())
+        primary.kill()
+        standby.promote()
+        lacks = standby.query(f"select '{last}'::pg_lsn - pg_last_wal_replay_lsn()")
+        print(f"the new primary lacks {lacks} bytes of commits", flush=True)
+        site.postgres = standby
+        holds("each shard has an owner", eventually(lambda: site.all_owned(*killed)))
+        time.sleep(3)
+
+    def several():
+        for _ in range(options.times):
+            fail()
+
+    def was_not_durable(sender, place):
+        """Whether a push was sent in the last half second of the gateway, when the standby answered no commit."""
+        sent = [time_ for time_ in sender.sent_at[place] if time_ <= killed_at[0]]
+        return bool(sent) and sent[-1] > killed_at[0] - 0.5
+
+    before = site.owners()
+    site.scene("failover", several, bad_every=10, is_away=True)
+    holds("no shard has changed its owner", site.owners() == before, before)
+    site.scene("synchronous", lambda: fail(True, [1]), bad_every=10, is_spared=was_not_durable, is_away=True)
+    site.start(1)
+
+
+# From `failover` on, each scene starts the gateways anew, with a configuration of its own.
 SCENES = [
     healthy, sessions_end, database_restarts, killed, paused, cut_off, rolling_upgrade, reloaded, misrouted, moved,
+    failover,
 ]
 
 
