@@ -6,8 +6,10 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 
 from stage import PATIENCE, eventually, free_port
 
@@ -100,3 +102,68 @@ def cut(address, port, toward, back):
 def filter_packets(change, rule):
     command = ["iptables", "-w", change, "INPUT", "-p", "tcp", *rule, "-j", "DROP"]
     subprocess.run(command if os.geteuid() == 0 else ["sudo", *command], check=True, timeout=PATIENCE)
+
+
+class Relay:
+    """A way to PostgreSQL that can let a part of a message pass, and hold the rest."""
+
+    def __init__(self, address, port):
+        self.server_address = (address, port)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        # The places at which the next writes of the sessions of shards are held, each for one session.
+        self.places, self.held = [], {}
+        self.changed = threading.Condition()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                threading.Thread(target=self.connect, args=(client,), daemon=True).start()
+
+    def connect(self, client):
+        with contextlib.suppress(OSError), socket.create_connection(self.server_address) as server, client:
+            threading.Thread(target=self.copy_back, args=(server, client), daemon=True).start()
+            first = client.recv(1 << 16)
+            server.sendall(first)
+            is_shard = b" shard " in first
+            while part := client.recv(1 << 18):
+                if is_shard:
+                    part = self.hold(part, server)
+                server.sendall(part)
+            server.shutdown(socket.SHUT_WR)
+
+    def copy_back(self, server, client):
+        with contextlib.suppress(OSError):
+            while part := server.recv(1 << 18):
+                client.sendall(part)
+        with contextlib.suppress(OSError):
+            client.shutdown(socket.SHUT_RDWR)
+
+    def hold(self, part, server):
+        """Passes the beginning of a write if a place is left for it. Returns the rest when it may go on."""
+        with self.changed:
+            if not self.places or server in self.held:
+                return part
+            place = self.places.pop(0)
+            length = place if place > 0 else len(part) + place
+            length = max(1, min(length, len(part) - 1))
+            server.sendall(part[:length])
+            self.held[server] = f"{length} of {len(part)}"
+            self.changed.notify_all()
+            self.changed.wait_for(lambda: server not in self.held)
+            return part[length:]
+
+    def hold_next(self, places):
+        """Holds the next write of as many sessions as there are places. Returns how much of each has passed."""
+        with self.changed:
+            self.places = list(places)
+            self.changed.wait_for(lambda: not self.places, PATIENCE)
+            self.places = []
+            return list(self.held.values())
+
+    def go_on(self):
+        with self.changed:
+            self.held.clear()
+            self.changed.notify_all()

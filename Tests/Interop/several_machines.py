@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from postgres_server import Postgres, cut
+from postgres_server import Postgres, Relay, cut
 from several_site import DATABASES, MACHINES, NUMBERS, SHARDS, SOURCES, Site
 from stage import PATIENCE, eventually, free_port, haproxy, holds
 
@@ -69,6 +69,39 @@ def paused(site, options):
             print(f"gw{number} sent {sent:.0f} without the right, in the turn that was stopped", flush=True)
 
     site.scene("paused", event)
+
+
+def middle(site, options):
+    """A gateway is stopped in the middle of messages to PostgreSQL, at eight places, and another at two more."""
+    # Bytes that have passed; below zero, bytes that have not. The last five bytes are Sync.
+    places = [1, 4, 5, 6, 30, -1, -4, -5] + [2, 100] * (options.times > 1)
+    relays = {number: Relay(DATABASES[number - 1], site.postgres.port) for number in NUMBERS}
+    connection = "host=127.0.0.1 port={} user=ferry dbname=ferry sslmode=disable"
+    site.end()
+    for number in NUMBERS:
+        site.configure(number, postgres=connection.format(relays[number].port))
+        site.start(number)
+        # The gateway that starts alone owns all shards.
+        holds("all shards are owned", eventually(site.all_owned))
+
+    def stop(number):
+        process = site.gateways[number].process
+        with site.fault():
+            held = relays[number].hold_next([places.pop(0) for _ in site.shards(number) if places])
+            process.send_signal(signal.SIGSTOP)
+        print(f"gw{number} is stopped after these bytes:", *held, sep="\n  ")
+        site.new_owners(number, 18)
+        with site.fault():
+            relays[number].go_on()
+            process.send_signal(signal.SIGCONT)
+        time.sleep(5)
+
+    def event():
+        stop(1)
+        while places:
+            stop(max(NUMBERS, key=lambda number: len(site.shards(number))))
+
+    site.scene("middle", event)
 
 
 def cut_off(site, options):
@@ -262,10 +295,10 @@ def failover(site, options):
     site.start(1)
 
 
-# From `failover` on, each scene starts the gateways anew, with a configuration of its own.
+# From `middle` on, each scene starts the gateways anew, with a configuration of its own.
 SCENES = [
     healthy, sessions_end, database_restarts, killed, paused, cut_off, rolling_upgrade, reloaded, misrouted, moved,
-    failover,
+    middle, failover,
 ]
 
 
