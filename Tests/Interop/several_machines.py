@@ -20,7 +20,7 @@ import time
 
 from postgres_server import Postgres, Relay, cut
 from several_site import DATABASES, MACHINES, NUMBERS, SHARDS, SOURCES, Site
-from stage import PATIENCE, eventually, free_port, haproxy, holds
+from stage import PATIENCE, eventually, free_port, haproxy, holds, is_open
 
 
 def healthy(site, options):
@@ -246,6 +246,71 @@ def moved(site, options):
     site.scene("moved", event)
 
 
+def refusals(site, options):
+    """A pooler, a read-only server and unknown tables: the programs do not start, and say why in one sentence."""
+
+    def refuses(sentence, connection, statuses=(2, 2, 2, 2)):
+        configuration = pathlib.Path(f"{site.identity}/refused.json")
+        members = json.loads(pathlib.Path(site.configuration(1)).read_text())
+        members["store"]["postgres"] = connection
+        members["listen"]["port"] = free_port()
+        configuration.write_text(json.dumps(members))
+        commands = (["gateway"], ["worker"], ["worker", "--check"], ["store", "check"])
+        for command, expected in zip(commands, statuses):
+            run = [site.ferry, *command, "--config", str(configuration)]
+            try:
+                ended = subprocess.run(run, capture_output=True, text=True, timeout=20)
+                status, lines = ended.returncode, ended.stderr.splitlines()
+            except subprocess.TimeoutExpired:
+                status, lines = "none", ["It runs."]
+            name = " ".join(command)
+            is_refused = status == expected and len(lines) == 1 and sentence in lines[0] and not ended.stdout
+            holds(f"ferry {name} is refused", is_refused, f"status {status}:", *lines)
+
+    with pooler(site) as port:
+        refuses("pooler", f"host=127.0.0.1 port={port} user=ferry dbname=ferry sslmode=disable")
+    standby = Postgres(f"{site.directory}/standby", primary=site.postgres)
+    try:
+        # To a worker and to `ferry store`, a standby is a server that cannot be reached.
+        refuses("read-only", standby.connection, (2, 3, 3, 3))
+    finally:
+        standby.kill()
+    version = site.postgres.query("select version from ferry.meta")
+    site.postgres.query("update ferry.meta set version = 9999")
+    try:
+        refuses("9999", site.connection(1))
+    finally:
+        site.postgres.query(f"update ferry.meta set version = {version}")
+
+
+@contextlib.contextmanager
+def pooler(site):
+    """Runs PgBouncer in transaction mode."""
+    port = free_port()
+    text = f"""
+[databases]
+ferry = host={site.postgres.directory} port={site.postgres.port} dbname=ferry user=ferry
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+"""
+    with tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
+        os.chmod(file.name, 0o644)
+        file.write(text)
+        file.flush()
+        command = [*Postgres.prefix, "/usr/sbin/pgbouncer", "-q", file.name]
+        process = subprocess.Popen(command, cwd="/", stderr=subprocess.DEVNULL)
+        try:
+            holds("PgBouncer listens", eventually(lambda: is_open(port)))
+            yield port
+        finally:
+            process.terminate()
+            process.wait()
+
+
 def failover(site, options):
     """The primary is killed, and its standby lacks the last commits. At the end, the standby is synchronous."""
     directories = [site.postgres.directory, f"{site.directory}/standby"]
@@ -298,7 +363,7 @@ def failover(site, options):
 # From `middle` on, each scene starts the gateways anew, with a configuration of its own.
 SCENES = [
     healthy, sessions_end, database_restarts, killed, paused, cut_off, rolling_upgrade, reloaded, misrouted, moved,
-    middle, failover,
+    refusals, middle, failover,
 ]
 
 
