@@ -1,6 +1,6 @@
 """Three gateways with eight shards on one PostgreSQL, behind HAProxy, in trouble.
 
-Usage: several_machines.py FERRY [--times N] [NAME...]
+Usage: several_machines.py FERRY [--times N] [--seconds N] [NAME...]
 
 FERRY is a build with the trait PostgreSQL. Each client has a source address of its own, and connects again through
 HAProxy. In each scene, something happens to a gateway or to PostgreSQL while the clients send. Prints each promise, and
@@ -246,6 +246,53 @@ def moved(site, options):
     site.scene("moved", event)
 
 
+def latency(site, senders, begin, end):
+    """The 99th percentile of the time from the last sending to the arrival, of what was sent in a span."""
+    taken = []
+    for sender in senders:
+        for push, sendings in zip(sender.pushes, sender.sent_at):
+            arrived = site.arrivals.times.get(push.hex())
+            sent = [time_ for time_ in sendings if arrived and time_ <= arrived[0]]
+            if sent and begin <= sent[-1] < end:
+                taken.append(arrived[0] - sent[-1])
+    holds("pushes were delivered meanwhile", taken)
+    return sorted(taken)[len(taken) * 99 // 100]
+
+
+def served(site, options):
+    """PostgreSQL is away for a while, and notifications are delivered from memory."""
+    away(site, options, "serve")
+
+
+def waited(site, options):
+    """PostgreSQL is away for a while, and nothing is delivered."""
+    away(site, options, "wait")
+
+
+def away(site, options, mode):
+    site.restart(away=mode)
+    span = []
+
+    def event():
+        site.postgres.stop()
+        begin = time.monotonic()
+        time.sleep(5)
+        at_first = site.arrivals.total()
+        time.sleep(options.seconds - 5)
+        if mode == "wait":
+            delivered = site.arrivals.total() - at_first
+            holds("nothing is delivered while PostgreSQL is away", delivered == 0, f"{delivered} were")
+        span.extend((begin + 5, time.monotonic()))
+        site.postgres.start()
+        holds("each shard has an owner again", eventually(site.all_owned))
+        time.sleep(1)
+
+    senders = site.scene(f"away {mode}", event, is_away=True)
+    if mode == "serve":
+        p99 = latency(site, senders, *span)
+        holds("99 of 100 are delivered within 2 s", p99 < 2, f"p99 {p99:.2f} s in {options.seconds - 5} s")
+
+
 def refusals(site, options):
     """A pooler, a read-only server and unknown tables: the programs do not start, and say why in one sentence."""
 
@@ -363,7 +410,7 @@ def failover(site, options):
 # From `middle` on, each scene starts the gateways anew, with a configuration of its own.
 SCENES = [
     healthy, sessions_end, database_restarts, killed, paused, cut_off, rolling_upgrade, reloaded, misrouted, moved,
-    refusals, middle, failover,
+    refusals, middle, served, waited, failover,
 ]
 
 
@@ -371,6 +418,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("ferry")
     parser.add_argument("--times", type=int, default=2, help="how often a scene repeats its fault")
+    parser.add_argument("--seconds", type=int, default=12, help="how long PostgreSQL is away")
     parser.add_argument("names", nargs="*", metavar="scene", help=", ".join(scene.__name__ for scene in SCENES))
     options = parser.parse_intermixed_args()
     chosen = [scene for scene in SCENES if not options.names or scene.__name__ in options.names]
