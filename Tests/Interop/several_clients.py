@@ -6,12 +6,13 @@ import hashlib
 import itertools
 import json
 import select
+import socket
 import ssl
 import struct
 import threading
 import time
 
-from stage import PATIENCE
+from stage import PATIENCE, reset
 
 # The first bytes of tokens that the simulated APNs refuses with 400, and with 410.
 BAD, GONE = "bad0", "9041"
@@ -149,3 +150,28 @@ class Sender:
         self.tell(f"status {status} for {identifier}, after {self.next - 1} was sent")
         self.next = identifier + 1
         return True
+
+
+class FeedbackReader:
+    """A program that reads the feedback service of one machine."""
+
+    def __init__(self, site, machine, port):
+        context = ssl.create_default_context(cafile=f"{site.identity}/ca.pem")
+        context.load_cert_chain(f"{site.identity}/client.pem", f"{site.identity}/client-key.pem")
+        connection = socket.create_connection((machine, port), PATIENCE, (READER, 0))
+        self.socket = context.wrap_socket(connection, server_hostname="localhost")
+        self.read = b""
+
+    def read_some(self):
+        self.read += self.socket.recv(1 << 14)
+        return len(self.read)
+
+    def read_all(self):
+        """Reads to the clean end. Returns the tokens."""
+        while part := self.socket.recv(1 << 16):
+            self.read += part
+        self.socket.unwrap().close()
+        return [self.read[start + 6 : start + 38].hex() for start in range(0, len(self.read), 38)]
+
+    def kill(self):
+        reset(self.socket)

@@ -1,6 +1,6 @@
 """Three gateways with eight shards on one PostgreSQL, behind HAProxy, in trouble.
 
-Usage: several_machines.py FERRY [--times N] [--seconds N] [NAME...]
+Usage: several_machines.py FERRY [--times N] [--seconds N] [--rows N] [NAME...]
 
 FERRY is a build with the trait PostgreSQL. Each client has a source address of its own, and connects again through
 HAProxy. In each scene, something happens to a gateway or to PostgreSQL while the clients send. Prints each promise, and
@@ -19,6 +19,7 @@ import tempfile
 import time
 
 from postgres_server import Postgres, Relay, cut
+from several_clients import BAD, GONE, FeedbackReader
 from several_site import DATABASES, MACHINES, NUMBERS, SHARDS, SOURCES, Site
 from stage import PATIENCE, eventually, free_port, haproxy, holds, is_open
 
@@ -246,6 +247,46 @@ def moved(site, options):
     site.scene("moved", event)
 
 
+def readers(site, options):
+    """Two programs read the feedback of one client on two machines. One is killed in the middle."""
+    site.postgres.query("truncate ferry.feedback")
+    site.postgres.query(
+        "insert into ferry.feedback (client, token, since) select 'shop', sha256(g::text::bytea), 1700000000 "
+        f"from generate_series(1, {options.rows}) g"
+    )
+    told, spans = [], []
+
+    def event():
+        begin = time.monotonic()
+        time.sleep(5)
+        spans.append((begin, time.monotonic()))
+        begin = time.monotonic()
+        first = FeedbackReader(site, MACHINES[0], site.feedback)
+        holds("the first reader has begun", first.read_some() > 0)
+        second = FeedbackReader(site, MACHINES[1], site.feedback)
+        told.append(second.read_all())
+        # The transaction of the first reader is open meanwhile.
+        time.sleep(5)
+        spans.append((begin, time.monotonic()))
+        first.kill()
+        time.sleep(2)
+        told.append(FeedbackReader(site, MACHINES[1], site.feedback).read_all())
+
+    # Rows of the list come from the clients, too.
+    senders = site.scene("readers", event, bad_every=10, bad=(BAD, GONE))
+    told.append(FeedbackReader(site, MACHINES[2], site.feedback).read_all())
+    every = [row for list_ in told for row in list_]
+    counts = [len(list_) for list_ in told]
+    gone = {push for sender in senders for push in sender.pushes if push.hex().startswith(GONE)}
+    is_once = len(every) == len(set(every)) == options.rows + len(gone)
+    holds("each row is told once to readers that end", is_once, counts, f"{len(gone)} of clients")
+    holds("no row is left", site.postgres.query("select count(*) from ferry.feedback") == "0")
+    without, beside = (latency(site, senders, *span) for span in spans)
+    # The record is up to 0.2 s late.
+    is_quick = beside <= 2 * without + 0.2
+    holds("a delivery takes at most twice as long beside a reader", is_quick, f"p99 {without:.2f} s and {beside:.2f} s")
+
+
 def latency(site, senders, begin, end):
     """The 99th percentile of the time from the last sending to the arrival, of what was sent in a span."""
     taken = []
@@ -410,7 +451,7 @@ def failover(site, options):
 # From `middle` on, each scene starts the gateways anew, with a configuration of its own.
 SCENES = [
     healthy, sessions_end, database_restarts, killed, paused, cut_off, rolling_upgrade, reloaded, misrouted, moved,
-    refusals, middle, served, waited, failover,
+    readers, refusals, middle, served, waited, failover,
 ]
 
 
@@ -419,6 +460,7 @@ def main():
     parser.add_argument("ferry")
     parser.add_argument("--times", type=int, default=2, help="how often a scene repeats its fault")
     parser.add_argument("--seconds", type=int, default=12, help="how long PostgreSQL is away")
+    parser.add_argument("--rows", type=int, default=20_000, help="the rows of the list of feedback")
     parser.add_argument("names", nargs="*", metavar="scene", help=", ".join(scene.__name__ for scene in SCENES))
     options = parser.parse_intermixed_args()
     chosen = [scene for scene in SCENES if not options.names or scene.__name__ in options.names]
