@@ -28,6 +28,13 @@ def healthy(site, options):
     site.scene("healthy", lambda: None, rate=100)
 
 
+def many(site, options):
+    """2,000 notifications of each client, one of which has four connections. Some are sent twice on purpose."""
+    sources = SOURCES + SOURCES[:1] * 3
+    # Nine of 2,000 are refused.
+    site.scene("many", lambda: None, rate=300, least=2000, bad_every=220, twice_every=10, sources=sources)
+
+
 def killed(site, options):
     """The owner of a shard is killed. Clients pause: what was read in the last commit may be lost, and what they write
     until they see the end of their connection.
@@ -450,8 +457,8 @@ def failover(site, options):
 
 # From `middle` on, each scene starts the gateways anew, with a configuration of its own.
 SCENES = [
-    healthy, sessions_end, database_restarts, killed, paused, cut_off, rolling_upgrade, reloaded, misrouted, moved,
-    readers, refusals, middle, served, waited, failover,
+    healthy, many, sessions_end, database_restarts, killed, paused, cut_off, rolling_upgrade, reloaded, misrouted,
+    moved, readers, refusals, middle, served, waited, failover,
 ]
 
 
