@@ -1,4 +1,4 @@
-"""Three gateways with eight shards on one PostgreSQL, behind HAProxy, in trouble.
+"""Three gateways with eight shards on one PostgreSQL, behind HAProxy, in trouble; and workers of the queue.
 
 Usage: several_machines.py FERRY [--times N] [--seconds N] [--rows N] [NAME...]
 
@@ -21,6 +21,7 @@ import time
 from postgres_server import Postgres, Relay, cut
 from several_clients import BAD, GONE, FeedbackReader
 from several_site import DATABASES, MACHINES, NUMBERS, SHARDS, SOURCES, Site
+from several_worker import worker
 from stage import PATIENCE, eventually, free_port, haproxy, holds, is_open
 
 
@@ -458,7 +459,7 @@ def failover(site, options):
 # From `middle` on, each scene starts the gateways anew, with a configuration of its own.
 SCENES = [
     healthy, many, sessions_end, database_restarts, killed, paused, cut_off, rolling_upgrade, reloaded, misrouted,
-    moved, readers, refusals, middle, served, waited, failover,
+    moved, readers, refusals, worker, middle, served, waited, failover,
 ]
 
 
@@ -467,7 +468,7 @@ def main():
     parser.add_argument("ferry")
     parser.add_argument("--times", type=int, default=2, help="how often a scene repeats its fault")
     parser.add_argument("--seconds", type=int, default=12, help="how long PostgreSQL is away")
-    parser.add_argument("--rows", type=int, default=20_000, help="the rows of the list of feedback")
+    parser.add_argument("--rows", type=int, default=20_000, help="the rows of the queue")
     parser.add_argument("names", nargs="*", metavar="scene", help=", ".join(scene.__name__ for scene in SCENES))
     options = parser.parse_intermixed_args()
     chosen = [scene for scene in SCENES if not options.names or scene.__name__ in options.names]
