@@ -239,15 +239,14 @@ struct QueueWorkerTests {
         await world.end()
     }
 
-    @Test func `A million rows of a held client cost others nothing, and rows of unknown clients are refused`()
-        async throws
+    @Test func `Beside many rows of a held client, others are delivered, and unknown clients are refused`() async throws
     {
         let world = try await QueueWorld { $0.topics = ["com.example.good"] }
         let clients = [
             WorkerClient(name: "bad", upstream: 0, topics: ["com.example.bad"]),
             WorkerClient(name: "good", upstream: 0, topics: ["com.example.good"]),
         ]
-        try world.insert(1_000_000, client: "bad", columns: ["due": "now() - interval '1 min'"])
+        try world.insert(20_000, client: "bad", columns: ["due": "now() - interval '1 min'"])
         try await world.work(connections: 2, batch: 50, clients: clients)
         try await world.waitForEvent { $0 == .held(client: "bad", .refused(.topicDisallowed)) }
         try world.insert(500, client: "good")

@@ -120,7 +120,7 @@ import Testing
     }
 
     /// Whether there are too few schedules for each thing to happen in one of them.
-    private static var areFew: Bool { self.replayed != nil || self.count < 1000 }
+    private static var areFew: Bool { self.replayed != nil || self.count < 10_000 }
 
     private struct Figures {
         var schedules = 0
