@@ -181,7 +181,9 @@ import Testing
         var place = WaitingPlace()
         (place.arrival, place.job) = (7, 1 << 40)
         #expect(WaitingPlace(place.description) == place)
-        for text in ["", "-", "1", "1-", "a-1", "1-2-3", "1-18446744073709551615"] {
+        let inShard = WaitingPlace(place, shard: 2)
+        #expect(WaitingPlace(inShard.description) == inShard && inShard != place)
+        for text in ["", "-", "1", "1-", "a-1", "1-2-", "1-2-65537", "1-2-3-4", "1-18446744073709551615"] {
             #expect(WaitingPlace(text) == nil, "\(text)")
         }
     }

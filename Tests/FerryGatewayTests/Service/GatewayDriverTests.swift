@@ -83,7 +83,7 @@ import Testing
             }
             eventLoop.run()
         }
-        pass(.seconds(1))
+        pass(GatewayBounds.Journal.handover)
         #expect(!isHandedOver)
         pass(.seconds(10))
         pass(.seconds(10))
