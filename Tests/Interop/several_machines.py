@@ -180,7 +180,7 @@ def rolling_upgrade(site, options):
         for number in NUMBERS:
             site.end([number])
             site.start(number)
-            holds(f"each shard has an owner without gw{number}", eventually(lambda: site.all_owned(number)))
+            holds(f"each shard has an owner after gw{number} was replaced", eventually(site.all_owned))
             time.sleep(1)
 
     site.scene("rolling_upgrade", event)
