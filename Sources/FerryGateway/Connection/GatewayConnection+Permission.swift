@@ -38,6 +38,14 @@ extension GatewayConnection {
         return self.unique(identifier)
     }
 
+    /// Whether nothing more is read after a last word: the client was seen to send everything again that comes after the named
+    /// notification, and what it has on the way is less than what it remembers. Read here, it would arrive twice.
+    func leavesRest(_ standing: ReplayFilter.Standing, now: NIODeadline) -> Bool {
+        guard self.stop?.handsOver ?? false, case .resends(let reach) = standing.replayClass else { return false }
+        let span = GatewayBounds.provenCalm + self.roundTrip + self.roundTrip
+        return self.pace.isBelow(max(GatewayBounds.calmFrames, reach.proven / 2), within: span) <= now
+    }
+
     private func isAlone(_ standing: ReplayFilter.Standing) -> Bool { standing.isSingle && self.ledger.next == 1 }
 
     /// Whether the error response lacks only the proof that the client opens a connection for each notification. Such a

@@ -74,7 +74,11 @@ extension GatewayConnection {
                     continue
                 }
                 guard self.calmAt(candidate, standing) <= now else { return .none }
-                guard !candidate.isDurable else { return self.tell(response, candidate, now: now) }
+                guard !candidate.isDurable else {
+                    let action = self.tell(response, candidate, now: now)
+                    if self.leavesRest(standing, now: now) { self.state = .ignoring(until: now + GatewayBounds.ignore) }
+                    return action
+                }
                 self.state = .journalling(candidate, until: now + GatewayBounds.journal)
                 return .journal(candidate.episode)
             case .journalling(let candidate, let until):

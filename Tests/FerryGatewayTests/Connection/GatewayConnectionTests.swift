@@ -389,6 +389,23 @@ import Testing
         #expect(scenario.closed == [connection])
     }
 
+    @Test(arguments: [ReplayClass.unknown, .resends(Reach(proven: 50))])
+    func `after its last word, a gateway that hands over leaves the rest to a client that sends it again`(
+        replayClass: ReplayClass
+    ) {
+        let scenario = GatewayScenario(replayClass)
+        let connection = scenario.connect()
+        scenario.pushAll(1...3, on: connection)
+        scenario.accept(1...3)
+        scenario.shutDown(handsOver: true)
+        scenario.wait(.milliseconds(400))
+        #expect(scenario.told == [.init(connection: connection, status: .shutdown, identifier: 3)])
+        scenario.push(4, on: connection)
+        #expect(scenario.forwarded == (replayClass == .unknown ? [1, 2, 3, 4] : [1, 2, 3]))
+        scenario.wait(.seconds(6))
+        #expect(scenario.closed == [connection])
+    }
+
     @Test func `a shutdown waits 3 s for a client that writes on, and closes its connection after 5 s`() {
         let scenario = GatewayScenario()
         let connection = scenario.connect()

@@ -227,9 +227,11 @@ final class GatewayScenario {
         self.end(connection)
     }
 
-    func shutDown() {
+    func shutDown(handsOver: Bool = false) {
         let end = self.now + GatewayBounds.ending
-        for link in self.links.values { self.act(link) { $0.shutDown(by: end, now: $1, standing: $2, effects: &$3) } }
+        for link in self.links.values {
+            self.act(link) { $0.shutDown(by: end, handsOver: handsOver, now: $1, standing: $2, effects: &$3) }
+        }
     }
 
     func isReading(_ connection: UInt64) -> Bool {
