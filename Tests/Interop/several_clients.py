@@ -16,6 +16,8 @@ from stage import PATIENCE, reset
 
 # The first bytes of tokens that the simulated APNs refuses with 400, and with 410.
 BAD, GONE = "bad0", "9041"
+# The time before the end of a connection in which a push may still be on its way.
+ON_THE_WAY = 0.5
 # A program that has sent everything, and hears nothing for so long, ends its connection.
 QUIET = 3
 # Programs that read the feedback service do not come through HAProxy.
@@ -69,6 +71,8 @@ class Sender:
         # What the program did, for a promise that is broken.
         self.pushes, self.sent_at, self.story = [], [], []
         self.next, self.told, self.longest = 0, collections.Counter(), 0.0
+        # What was on its way when an owner ended, before the gateways have seen that the program sends again.
+        self.unproven = set()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
@@ -146,6 +150,10 @@ class Sender:
                 return False
             select.select([client.socket], [], [], PATIENCE)
         _, status, identifier = struct.unpack(">BBI", read)
+        if status == 10 and not self.told[8]:
+            places = range(identifier + 1, self.next)
+            now = time.monotonic()
+            self.unproven |= {self.push(place).hex() for place in places if self.sent_at[place][-1] > now - ON_THE_WAY}
         self.told[status] += 1
         self.tell(f"status {status} for {identifier}, after {self.next - 1} was sent")
         self.next = identifier + 1

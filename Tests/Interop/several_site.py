@@ -267,8 +267,10 @@ class Site:
         def missing():
             return [push for push, count in good.items() if self.arrivals.count(push) < count and push not in spared]
 
+        unproven = set().union(*(sender.unproven for sender in senders))
+
         def may_be_doubled(push):
-            return push in again or self.was_in_flight(push)
+            return push in again or push in unproven or self.was_in_flight(push)
 
         eventually(lambda: not missing())
         lost = missing()
