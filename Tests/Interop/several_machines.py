@@ -21,7 +21,7 @@ import time
 from postgres_server import Postgres, Relay, cut
 from several_clients import BAD, GONE, FeedbackReader
 from several_site import DATABASES, MACHINES, NUMBERS, SHARDS, SOURCES, Site
-from several_worker import worker
+from several_worker import examples, worker
 from stage import PATIENCE, eventually, free_port, haproxy, holds, is_open
 
 
@@ -462,7 +462,7 @@ def failover(site, options):
 # From `middle` on, each scene starts the gateways anew, with a configuration of its own.
 SCENES = [
     healthy, many, sessions_end, database_restarts, killed, paused, cut_off, rolling_upgrade, reloaded, misrouted,
-    moved, readers, refusals, worker, middle, served, waited, failover,
+    moved, readers, refusals, examples, worker, middle, served, waited, failover,
 ]
 
 

@@ -1,17 +1,58 @@
-"""Workers of the queue that are killed and stopped."""
+"""The queue: programs that fill it, and workers that are killed and stopped."""
 
 import json
 import pathlib
 import signal
+import subprocess
 import time
 
 from several_clients import GONE
-from stage import TOPIC, Program, eventually, holds
+from stage import PATIENCE, TOPIC, Program, eventually, holds
 
 CONNECTIONS = 8
 KILLS = 10
 # A row whose first answer is 503.
 LATER = "5030"
+
+
+def configure(site, apns, batch):
+    """Writes the configuration of a worker. Returns its path."""
+    path = pathlib.Path(site.directory, "worker.json")
+    members = {
+        "store": {"postgres": site.connection(1)},
+        "upstreams": {"apns": site.upstream(apns)},
+        "clients": [{"name": "shop", "topics": [TOPIC]}],
+        "worker": {"connections": CONNECTIONS, "batch": batch},
+    }
+    path.write_text(json.dumps(members))
+    return str(path)
+
+
+def examples(site, options):
+    """The programs of `Examples/Queue` fill the queue with a role that may do nothing else, and read their outcomes."""
+    apns, arrivals = site.simulate("examples", {})
+    program = Program(site.ferry, "worker", "--config", configure(site, apns, 500))
+    folder = pathlib.Path(__file__).parents[2] / "Examples/Queue"
+    site.postgres.query((folder / "queue.sql").read_text())
+    connection = site.connection(1).replace("user=ferry", "user=shop")
+    # The drivers of Debian's packages are for Debian's Python.
+    languages = {
+        "php": ["php", "push.php", "pgsql:" + connection.replace(" ", ";")],
+        "python": ["/usr/bin/python3", "push.py", connection],
+        "ruby": ["ruby", "push.rb", connection],
+    }
+    for number, (language, command) in enumerate(languages.items()):
+        command = [*command, f"{number}" * 64]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
+        said = (done.stdout + done.stderr).strip()
+        holds(f"{language} reads that its push is accepted", done.returncode == 0 and '"accepted"' in done.stdout, said)
+    # `queue.sql` adds a push, too.
+    has_each = eventually(lambda: arrivals.total() == len(languages) + 1)
+    holds("APNs has each push", has_each, arrivals.total())
+    program.end()
+    apns.end()
+    # The next scene counts its own.
+    site.postgres.query("delete from ferry.outcome")
 
 
 def worker(site, options):
@@ -26,14 +67,7 @@ def worker(site, options):
     )
     # The rows last for all kills.
     batch = min(500, options.rows // 400)
-    configuration = pathlib.Path(site.directory, "worker.json")
-    members = {
-        "store": {"postgres": site.connection(1)},
-        "upstreams": {"apns": site.upstream(apns)},
-        "clients": [{"name": "shop", "topics": [TOPIC]}],
-        "worker": {"connections": CONNECTIONS, "batch": batch},
-    }
-    configuration.write_text(json.dumps(members))
+    configuration = configure(site, apns, batch)
     query = site.postgres.query
 
     def insert(rows, columns):
@@ -50,7 +84,7 @@ def worker(site, options):
         return True
 
     def start():
-        return Program(site.ferry, "worker", "--config", str(configuration))
+        return Program(site.ferry, "worker", "--config", configuration)
 
     payload = """json_build_object('aps', json_build_object('alert', repeat('x', 180)))"""
     device = "'6000' || substr(encode(sha256(g::text::bytea), 'hex'), 5)"
