@@ -18,8 +18,8 @@ struct BatchMachineTests {
 
     private mutating func pass(_ time: TimeAmount) { self.now = self.now + time }
 
-    /// The rows up to number 9 that the machine holds.
-    private var held: [Int64] { (0...9).filter { self.machine.holds($0) } }
+    /// The rows up to number 9 that were sent and whose fate is not written.
+    private var unwritten: [Int64] { (0...9).filter { self.machine.hasUnwritten($0) } }
 
     /// Connects, and takes rows with these numbers.
     private mutating func take(_ ids: Int64..., attempts: Int = 0) {
@@ -254,34 +254,34 @@ struct BatchMachineTests {
         )
     }
 
-    @Test mutating func `A row that was sent is held until its fate is written, across the end of a session`() {
+    @Test mutating func `A row that was sent is unwritten until its fate is, across the end of a session`() {
         self.take(1, 2)
-        #expect(self.held == [1, 2])
+        #expect(self.unwritten == [1, 2])
         _ = self.machine.answered(0, .accepted(.confirmed))
         self.machine.ended(now: self.now)
         self.pass(BatchMachine.connectWaits.first)
         #expect(self.step() == .connect)
         #expect(self.step() == .write(self.accepted(1), endsBatch: false))
-        #expect(self.held == [1, 2])
+        #expect(self.unwritten == [1, 2])
         self.machine.committed(now: self.now)
-        #expect(self.held == [2])
+        #expect(self.unwritten == [2])
         self.pass(.minutes(2))
         _ = self.machine.answered(1, .accepted(.confirmed))
         #expect(self.step() == .write(self.accepted(2), endsBatch: false))
         self.machine.committed(locked: [2], now: self.now)
-        #expect(self.held == [2])
+        #expect(self.unwritten == [2])
         self.pass(.milliseconds(50))
         #expect(self.step() == .write(self.accepted(2), endsBatch: false))
         self.machine.committed(now: self.now)
-        #expect(self.held == [])
+        #expect(self.unwritten == [])
     }
 
-    @Test mutating func `A row that is not sent, or is left, is not held`() {
+    @Test mutating func `A row that is not sent, or is left, is not unwritten`() {
         #expect(self.step() == .connect)
         #expect(self.step() == .take)
         self.pass(BatchMachine.takeLimit + .nanoseconds(1))
         self.machine.taken([Row(id: 1, client: 0)], isTrial: false, now: self.now)
-        #expect(self.held == [])
+        #expect(self.unwritten == [])
         #expect(self.step() == .rollBack)
         self.machine.committed(now: self.now)
         self.pass(.milliseconds(50))
@@ -289,14 +289,14 @@ struct BatchMachineTests {
         _ = self.machine.answered(0, .undelivered(.credentials))
         #expect(self.step() == .write(Write(), endsBatch: true))
         self.machine.committed(now: self.now)
-        #expect(self.held == [])
+        #expect(self.unwritten == [])
     }
 
-    @Test mutating func `A row that another connection holds is hidden for a minute`() {
+    @Test mutating func `A row that another connection has sent is hidden for a minute`() {
         #expect(self.step() == .connect)
         #expect(self.step() == .take)
         self.machine.taken([Row(id: 1, client: 0, fate: .hidden)], isTrial: false, now: self.now)
-        #expect(self.held == [])
+        #expect(self.unwritten == [])
         var write = Write()
         write.delays = [self.delayed(1, .seconds(60), attempts: 0)]
         #expect(self.step() == .write(write, endsBatch: true))
@@ -309,7 +309,7 @@ struct BatchMachineTests {
         write.delays = [self.delayed(1, .seconds(10))]
         #expect(self.step() == .write(write, endsBatch: true))
         self.machine.committed(locked: [1], now: self.now)
-        #expect(self.held == [1])
+        #expect(self.unwritten == [1])
         self.pass(.milliseconds(50))
         #expect(self.step() == .write(write, endsBatch: false))
     }

@@ -114,7 +114,7 @@ package final class QueueWorker: @unchecked Sendable {
     }
 
     /// Whether a connection of this worker has sent a row whose fate is not written.
-    func holds(_ id: Int64) -> Bool { self.connections.contains { $0.holds(id) } }
+    func hasUnwritten(_ id: Int64) -> Bool { self.connections.contains { $0.hasUnwritten(id) } }
 
     /// Gives the rows in ``batches`` to their upstreams. Returns the tags of rows that an upstream did not take.
     func submit() -> [UInt64] {

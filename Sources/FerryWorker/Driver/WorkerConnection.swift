@@ -28,7 +28,7 @@ final class WorkerConnection: @unchecked Sendable {
     }
 
     /// Whether a row was sent and its fate is not written.
-    func holds(_ id: Int64) -> Bool { self.machine.holds(id) }
+    func hasUnwritten(_ id: Int64) -> Bool { self.machine.hasUnwritten(id) }
 
     var unanswered: Int { self.machine.unanswered }
 
@@ -137,7 +137,12 @@ final class WorkerConnection: @unchecked Sendable {
     private func taken(_ rows: PostgresRows, isTrial: Bool) {
         self.takenAt = .sinceBoot
         let firstTag = self.number << Self.tagBits | self.machine.nextTag
-        let read = self.reader.read(rows, firstTag: firstTag, isHeld: self.worker.holds, into: self.worker.batches)
+        let read = self.reader.read(
+            rows,
+            firstTag: firstTag,
+            isUnwritten: self.worker.hasUnwritten,
+            into: self.worker.batches
+        )
         self.machine.taken(read, isTrial: isTrial, now: .sinceBoot)
         // The batches of a transaction that is rolled back hold nothing that may be sent.
         if !self.machine.sends { self.worker.clearBatches() }

@@ -17,7 +17,7 @@ package import NIOCore
 /// its answer, and no other worker takes it meanwhile. When a session ends, the locks are gone. The answers to what was
 /// sent are then written like those of late rows: a statement passes over rows that another worker has locked or removed,
 /// so that each row has one outcome. Another connection of the process may take such a row before its answer is written. It
-/// hides the row and does not send it: see ``holds(_:)``.
+/// hides the row and does not send it: see ``hasUnwritten(_:)``.
 ///
 /// After an input, carry out what ``step(now:isHeld:)`` returns until it returns nil, and call it again at ``deadline``.
 /// Times are those of a clock that goes on while the computer sleeps.
@@ -156,7 +156,7 @@ package struct BatchMachine {
     /// The changes for rows that are in no open batch.
     private var changes = Write()
     /// The rows that were sent and whose fate is not written.
-    private var held: Set<Int64> = []
+    private var unwritten: Set<Int64> = []
     /// The clients that got no answer to any row of the last batch, which waited for ``writeLimit``.
     package private(set) var unansweredClients: Set<Int> = []
     private var pause = Self.pauses.first
@@ -174,7 +174,7 @@ package struct BatchMachine {
     }
 
     /// Whether a row was sent and its fate is not written. Whoever sends it again doubles the push, even if the row is free.
-    package func holds(_ id: Int64) -> Bool { self.held.contains(id) }
+    package func hasUnwritten(_ id: Int64) -> Bool { self.unwritten.contains(id) }
 
     /// Whether the rows of the last select will be sent. If not, the transaction is rolled back.
     package var sends: Bool { if case .taken(let batch, _) = self.state { batch.unanswered > 0 } else { false } }
@@ -207,7 +207,7 @@ package struct BatchMachine {
         }
         let batch = Batch(firstTag: self.nextTag, rows: rows, unanswered: unanswered, isTrial: isTrial)
         self.nextTag += UInt64(rows.count)
-        for row in rows where row.fate == nil { self.held.insert(row.id) }
+        for row in rows where row.fate == nil { self.unwritten.insert(row.id) }
         self.state = .taken(batch, now: now)
     }
 
@@ -266,10 +266,10 @@ package struct BatchMachine {
 
     /// Forgets the rows whose fate is written, and those that were left.
     private mutating func letGo() {
-        self.held.removeAll(keepingCapacity: true)
-        for row in self.late.values { self.held.insert(row.id) }
-        for ended in self.changes.endings { self.held.insert(ended.id) }
-        for delay in self.changes.delays { self.held.insert(delay.id) }
+        self.unwritten.removeAll(keepingCapacity: true)
+        for row in self.late.values { self.unwritten.insert(row.id) }
+        for ended in self.changes.endings { self.unwritten.insert(ended.id) }
+        for delay in self.changes.delays { self.unwritten.insert(delay.id) }
     }
 
     /// Takes no more rows, and ends when what was sent has its outcome, at the latest after `limit`.

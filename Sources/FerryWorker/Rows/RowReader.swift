@@ -18,12 +18,12 @@ struct RowReader {
 
     /// - Parameters:
     ///   - firstTag: the tag of the first row.
-    ///   - isHeld: whether the row with a number was sent and its fate is not written. Such a row is not sent again.
+    ///   - isUnwritten: whether the row with a number was sent and its fate is not written. Such a row is not sent again.
     ///   - batches: receive the notifications, by the number of their upstream.
     mutating func read(
         _ rows: PostgresRows,
         firstTag: UInt64,
-        isHeld: (Int64) -> Bool,
+        isUnwritten: (Int64) -> Bool,
         into batches: [UpstreamBatch]
     ) -> [BatchMachine.Row] {
         var read: [BatchMachine.Row] = []
@@ -36,7 +36,7 @@ struct RowReader {
                 client: client,
                 repeatsUnknown: client.map { self.clients[$0].repeatsUnknown } ?? true
             )
-            if isHeld(row.id) {
+            if isUnwritten(row.id) {
                 row.fate = .hidden
             } else if rows.boolean(index, Column.isKnown) == true {
                 row.fate = .done(.init(.duplicate))
