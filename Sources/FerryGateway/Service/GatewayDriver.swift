@@ -35,6 +35,8 @@ final class GatewayDriver: @unchecked Sendable {
     private var onHandedOver: (() -> Void)?
     /// The right to send, which a shared store may end.
     let right: ForwardingRight
+    /// Whether the last turn had no right.
+    private var waitsForRight = false
     private(set) var handlers: [ConnectionID: GatewayHandler] = [:]
     /// The clients of the connections that ``onConnection`` has heard of.
     private var addresses: [ConnectionID: ClientAddress] = [:]
@@ -357,15 +359,25 @@ final class GatewayDriver: @unchecked Sendable {
 
     private func forward() {
         guard !self.isFinished else { return }
+        // A provider without the right gives everything back after its deadline, and each return counts as a try.
+        let isHeld = self.right.isHeld
+        self.waitsForRight = !isHeld
         for (index, upstream) in self.upstreams.enumerated() {
-            self.machine.withBatches(for: index) { way, batch in
-                switch way {
-                case .common: upstream.provider.trySubmit(&batch)
-                case .side(let id): self.side(id, of: upstream).trySubmit(&batch)
+            if isHeld {
+                self.machine.withBatches(for: index) { way, batch in
+                    switch way {
+                    case .common: upstream.provider.trySubmit(&batch)
+                    case .side(let id): self.side(id, of: upstream).trySubmit(&batch)
+                    }
                 }
             }
             for id in self.machine.takeEndedSides(of: index) { self.sides.close(id) }
         }
+    }
+
+    /// Goes on to forward. Call it when the right is back.
+    func rightReturned() {
+        if self.waitsForRight { self.run { _, _ in } }
     }
 
     /// Returns the provider of a side connection. It is made with the first batch.

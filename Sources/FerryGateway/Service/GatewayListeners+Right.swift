@@ -9,7 +9,8 @@ extension GatewayListeners {
     /// The time between two looks at the right.
     private static let look: TimeAmount = .milliseconds(100)
 
-    /// Closes the addresses of clients while the right is missing, and opens them again. Feedback is given without it.
+    /// Closes the addresses of clients while the right is missing, and opens them again with the next turn of the driver.
+    /// Feedback is given without it.
     func follow(_ right: ForwardingRight) {
         guard !right.isEndless else { return }
         self.eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: Self.look) { [weak self] task in
@@ -20,6 +21,7 @@ extension GatewayListeners {
 
     private func look(at right: ForwardingRight) {
         let isHeld = right.isHeld
+        if isHeld { self.rightReturned() }
         for opened in self.all where opened.address.service == .binary && opened.listener.isOpen != isHeld {
             guard isHeld else {
                 opened.listener.suspend()

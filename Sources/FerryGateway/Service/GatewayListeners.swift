@@ -84,6 +84,9 @@ final class GatewayListeners: Sendable {
     /// Reports an event. Call it on the event loop.
     func report(_ event: GatewayEvent) { self.driver.report(event) }
 
+    /// Lets the driver go on. Call it on the event loop.
+    func rightReturned() { self.driver.rightReturned() }
+
     /// Whether ``close()`` was called.
     var isClosed: Bool { self.closed.withLock { $0 } }
 

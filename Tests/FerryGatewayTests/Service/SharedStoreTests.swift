@@ -60,6 +60,38 @@ import Testing
         }
     }
 
+    @Test func `a notification stays in the gateway while the right to forward is missing`() async throws {
+        let clock = Clock()
+        let right = ForwardingRight { clock.time }
+        right.set(until: clock.time + .seconds(3))
+        try await GatewayHarness.run {
+            $0.store = SharedMemoryStore(right: right)
+        } _: { harness in
+            let (client, gateway) = (try BinaryProvider(harness.client), harness.gateway)
+            let notification = try PushNotification(Payload(alert: "Hello"))
+            func push(_ number: Int) async throws {
+                var batch = PushBatch()
+                try batch.append(notification, to: GatewayHarness.device(number), tag: PushTag(UInt64(number)))
+                try await client.submit(&batch)
+            }
+            try await push(1)
+            while try await gateway.counts.accepted < 1 { await Task.yield() }
+            clock.time = clock.time + .seconds(3)
+            try await push(2)
+            while try await gateway.counts.read < 2 { await Task.yield() }
+            await withCheckedContinuation { stored in
+                let driver = gateway.driver
+                driver.eventLoop.execute { driver.settle { stored.resume() } }
+            }
+            let counts = try await gateway.counts
+            #expect(counts.forwarded == 1 && counts.waiting == 1)
+            right.set(until: clock.time + .seconds(3))
+            while try await gateway.counts.accepted < 2 { await Task.yield() }
+            #expect(harness.recorder.duplicates.isEmpty)
+            _ = await client.shutDown(within: .zero)
+        }
+    }
+
     @Test func `a gateway whose store is taken closes its clients, and then says that it has handed over`() async throws
     {
         let store = SharedMemoryStore()
