@@ -91,6 +91,20 @@ struct PostgresSetupTests {
         owner.close()
     }
 
+    @Test func `The gap between two epochs is random, and becomes small before the epochs are used up`() async throws {
+        _ = try await self.setup.make(shards: 2)
+        let owner = PostgresSession(PostgresSettings(self.server.connection(to: self.database), name: "owner"))
+        var gaps: Set<Int64> = []
+        for epoch in [Int64](repeating: 0, count: 40) + [4_161_537, 4_194_302] {
+            try self.server.query("update ferry.shard set epoch = \(epoch) where id = 1", in: self.database)
+            let taken = try await owner.send(Self.take, within: .seconds(10))
+            let gap = try #require(taken.integer(0, 0)) - epoch
+            if epoch == 0 { gaps.insert(gap) } else { #expect(gap == 1) }
+        }
+        #expect(gaps.count > 20 && gaps.allSatisfy { (1...256).contains($0) })
+        owner.close()
+    }
+
     @Test func `A shard moves to a gateway that is connected`() async throws {
         _ = try await self.setup.make(shards: 1)
         let error = await #expect(throws: PostgresError.self) { try await self.setup.move(0, to: "gw2") }

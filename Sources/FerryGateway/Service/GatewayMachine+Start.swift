@@ -75,9 +75,12 @@ extension GatewayMachine {
             try recovery.read(segments, hash.checksum)
             last = number
         }
+        let isShared = store is any SharedStore
         guard Journal.epochs.contains(opening.epoch) else {
             throw StoreError(
-                "The number of starts in the store is damaged or too large. Restore the file, or move it away to begin anew."
+                isShared
+                    ? "It was taken too often, so its numbers are used up. Use another database: run ferry store init there."
+                    : "The number of starts in the store is damaged or too large. Restore the file, or move it away to begin anew."
             )
         }
         let gates = try await store.rows(.gates)
@@ -95,7 +98,6 @@ extension GatewayMachine {
             isStored: true
         )
         let journal = Journal(epoch: opening.epoch, identities: names, boot: boot, checksum: hash.checksum)
-        let isShared = store is any SharedStore
         let list = configuration.list.map { _ in
             Self.list(tables.identities, firstNumber: first, isStored: !isShared)
         }

@@ -134,7 +134,8 @@ package enum PostgresSchema {
 
     private static let functions: [StaticString] = [
         // Takes a shard for this session. Returns no row if another session has it, or if its term is not the seen one: its owner
-        // was back meanwhile.
+        // was back meanwhile. Epochs end at 2^22 (`Journal.epochs`). The gap to the next epoch is 256 at most at first, and 1 at the
+        // end, so a shard can be taken some 190,000 times.
         """
         create function ferry.take(_shard int, _owner text, _seen uuid) returns table (epoch bigint, term uuid, before uuid, node bigint)
         language plpgsql as $$
@@ -149,8 +150,9 @@ package enum PostgresSchema {
             on conflict (shard, term) do update set last = excluded.last, at = now();
           delete from ferry.taken where shard = _shard and at < now() - interval '60 days';
           delete from ferry.late where shard = _shard and done and at < now() - interval '1 day';
-          return query update ferry.shard set epoch = old.epoch + 1 + floor(random() * 256)::int, term = gen_random_uuid(),
-              owner = _owner, freed = false, wanted = null, pid = pg_backend_pid(),
+          return query update ferry.shard set
+              epoch = old.epoch + 1 + floor(random() * greatest((4194304 - old.epoch) / 16384, 1))::int,
+              term = gen_random_uuid(), owner = _owner, freed = false, wanted = null, pid = pg_backend_pid(),
               backend_start = (select a.backend_start from pg_stat_activity a where a.pid = pg_backend_pid())
             where id = _shard returning epoch, term, old.term, node;
         end $$

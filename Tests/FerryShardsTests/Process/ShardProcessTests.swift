@@ -242,6 +242,21 @@ struct ShardProcessTests {
         }
     }
 
+    @Test func `A shard that was taken too often is refused with a sentence, and keeps its last epoch`() async throws {
+        let database = try await ShardDatabase(shards: 1)
+        try database.query("update ferry.shard set epoch = 4194303")
+        let process = try await TestProcess(database, "gw1")
+        try await process.run { _ in
+            var reason: String?
+            try await database.until {
+                for case .refused(shard: 0, let told) in process.events.all { reason = told }
+                return reason != nil
+            }
+            #expect(reason?.contains("its numbers are used up") == true)
+            #expect(try database.query("select epoch from ferry.shard") == "4194303")
+        }
+    }
+
     @Test func `A shard whose recovery takes long is named like one without an owner, until it is served`()
         async throws
     {
