@@ -89,7 +89,7 @@ extension GatewayCommand {
         guard isKept else { throw ExitStatus.notAllAccepted }
     }
 
-    /// Checks that the database can be used, and that its shards have ports.
+    /// Checks that the database can be used, and that this process has ports and descriptors for all its shards.
     static func check(_ database: GatewayDatabase, _ plan: GatewayPlan) async throws(CommandFailure) {
         let shards: Int
         do throws(StoreError) {
@@ -98,5 +98,8 @@ extension GatewayCommand {
             throw CommandFailure.usage("'store.postgres': \(error.description)")
         }
         try GatewayDatabase.checkPorts(plan.gateway.doors, shards: shards)
+        // A take-over with too few descriptors would end the process, and then the next one.
+        let needed = GatewayRoom.needed(upstreams: plan.upstreams.count, gateways: shards)
+        try FileDescriptorLimit.require(sockets: needed)
     }
 }

@@ -39,6 +39,8 @@ extension Gateway {
     package struct Configuration: Sendable {
         /// The doors, at least one.
         package var doors: [Door]
+        /// The largest number of gateways with clients in the process. They share the descriptors of the process.
+        package var gateways = 1
         /// How a start takes the store and the addresses of a process that ends. If nil, the start fails while another
         /// process has them.
         package var succession: Succession?

@@ -122,7 +122,7 @@ package final class Gateway: Sendable {
         )
         driver.rename(tables.identities)
         do {
-            let listeners = GatewayListeners(driver)
+            let listeners = GatewayListeners(driver, gateways: configuration.gateways)
             let listening = try await listeners.prepare(
                 configuration.doors,
                 upstreams: upstreams.count,

@@ -70,12 +70,17 @@ final class GatewayListeners: Sendable {
     }
 
     private let driver: GatewayDriver
+    /// The largest number of gateways in the process.
+    private let gateways: Int
     private let opened = Locked<[Opened]>([])
     private let closed = Locked(false)
     /// The addresses that could not be opened again, until they are.
     let troubled = Locked<Set<String>>([])
 
-    init(_ driver: GatewayDriver) { self.driver = driver }
+    init(_ driver: GatewayDriver, gateways: Int) {
+        self.driver = driver
+        self.gateways = gateways
+    }
 
     var all: [Opened] { self.opened.withLock { $0 } }
 
@@ -119,7 +124,7 @@ final class GatewayListeners: Sendable {
         let present = self.all
         var next = Switch()
         next.left = present.filter { opened in !groups.contains { $0.address == opened.address } }
-        next.limits = Self.limits(groups, upstreams: upstreams)
+        next.limits = self.limits(groups, upstreams: upstreams)
         do {
             for group in groups {
                 let doors = group.doors.map { doors[$0] }
@@ -180,9 +185,11 @@ final class GatewayListeners: Sendable {
 
     // MARK: One socket
 
-    private static func limits(_ groups: [ListenGroup], upstreams: Int) -> [ListenGroup.Service: Int] {
+    private func limits(_ groups: [ListenGroup], upstreams: Int) -> [ListenGroup.Service: Int] {
         let feedback = groups.count { $0.address.service == .feedback }
-        let room = GatewayRoom(upstreams: upstreams, hasFeedback: feedback > 0)
+        // Gateways that share a process have one feedback service, in another gateway.
+        let hasFeedback = feedback > 0 || self.gateways > 1
+        let room = GatewayRoom(upstreams: upstreams, hasFeedback: hasFeedback, gateways: self.gateways)
         let limit = ServerLimits().connections
         return [
             .binary: max(1, min(limit, room.clients / max(groups.count - feedback, 1))),

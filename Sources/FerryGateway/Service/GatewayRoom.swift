@@ -14,25 +14,33 @@ package struct GatewayRoom: Hashable, Sendable {
     private static let mostReaders = 1024
     /// The descriptors of an event loop: epoll, eventfd and timerfd.
     private static let loop = 3
+    /// The descriptors of a gateway that shares its process: its event loop, and its session with the database.
+    private static let shared = 6
 
-    /// The number of connections of old clients.
+    /// The number of connections of old clients to each gateway.
     package var clients: Int
     /// The number of connections to the feedback service; 0 without the service.
     package var readers: Int
 
+    /// - Parameter gateways: the largest number of gateways in the process. Each of them may begin while the others are full.
     package init(
         upstreams: Int,
         hasFeedback: Bool,
+        gateways: Int = 1,
         loops: Int = NIOSingletons.groupLoopCountSuggestion,
         in limit: DescriptorLimit = .current
     ) {
-        let free = limit.connections(.max) - upstreams * Self.upstream - loops * Self.loop
+        let free = limit.connections(.max) - Self.own(upstreams, gateways) - loops * Self.loop
         self.readers = hasFeedback ? max(1, min(free / 4, Self.mostReaders)) : 0
-        self.clients = max(1, free - self.readers)
+        self.clients = max(1, (free - self.readers) / gateways)
     }
 
-    /// The number of sockets that the gateway needs to start, without those of event loops.
-    package static func needed(upstreams: Int) -> Int {
-        DescriptorLimit.reserve + upstreams * self.upstream + self.fewest
+    /// The number of sockets that the gateways of a process need to start, without those of other event loops.
+    package static func needed(upstreams: Int, gateways: Int = 1) -> Int {
+        DescriptorLimit.reserve + self.own(upstreams, gateways) + gateways * self.fewest
+    }
+
+    private static func own(_ upstreams: Int, _ gateways: Int) -> Int {
+        gateways * (upstreams * self.upstream + (gateways > 1 ? self.shared : 0))
     }
 }

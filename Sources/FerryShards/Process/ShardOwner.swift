@@ -188,6 +188,7 @@ final class ShardOwner: Sendable {
         var configuration = setup.gateway
         configuration.store = self.store
         configuration.succession = nil
+        configuration.gateways = setup.shards
         let shard = self.shard
         configuration.onEvent = { setup.onGatewayEvent(shard, $0, $1) }
         for index in configuration.doors.indices {

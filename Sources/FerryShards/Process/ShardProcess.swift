@@ -23,6 +23,8 @@ package actor ShardProcess {
         package var away: ShardAway
         /// How long rejections are kept.
         package var rejections: Duration
+        /// The number of shards, which the start finds.
+        var shards = 1
         /// The configuration of each gateway. The ports of its doors are those of shard 0; shard n has the n-th port after
         /// them. The process sets the store.
         package var gateway: Gateway.Configuration
@@ -116,6 +118,7 @@ package actor ShardProcess {
     @discardableResult
     package func start() async throws -> Int {
         let count = try await Self.check(connection: self.setup.connection, node: self.setup.node)
+        self.setup.shards = count
         try await self.startFeedback()
         self.looking = Task { await self.keepLooking() }
         let care = RejectionCare(self.setup)
@@ -150,6 +153,7 @@ package actor ShardProcess {
 
     private func feedbackConfiguration(of setup: Setup) -> Gateway.Configuration {
         var configuration = setup.gateway
+        configuration.gateways = setup.shards
         for index in configuration.doors.indices { configuration.doors[index].hasClients = false }
         for index in configuration.identities.indices { configuration.identities[index].routes = [] }
         (configuration.routes, configuration.upstreams, configuration.list) = ([], [], nil)

@@ -52,6 +52,25 @@ import Testing
     }
 
     @Test(.enabled(if: PostgresServer.isAvailable))
+    func `a start with descriptors for some of the shards only says how many are needed`() async throws {
+        let server = try #require(PostgresServer.shared)
+        let database = try server.database()
+        let setup = PostgresSetup(server.connection(to: database))
+        _ = try await setup.make(shards: 8)
+        setup.close()
+        try await GatewayHarness.run { harness in
+            let store = Self.store(server.connection(to: database), node: "gw1")
+            let program = try harness.begin(
+                ["store": store, "listen": Self.listen(22_000)],
+                shell: #"ulimit -n 300; exec "$@""#
+            )
+            let output = try await program.output()
+            #expect(output.status == 2)
+            #expect(output.messages.contains("Only 300 files and sockets may be open at a time"), "\(output.messages)")
+        }
+    }
+
+    @Test(.enabled(if: PostgresServer.isAvailable))
     func `status, page, reload, letters and waiting work with shards`() async throws {
         let server = try #require(PostgresServer.shared)
         let database = try server.database()
