@@ -36,6 +36,8 @@ final class ShardOwner: Sendable {
     private let store: PostgresStore
     private let signals: AsyncStream<Signal>
     private let signal: AsyncStream<Signal>.Continuation
+    /// The start of the gateway, and whether the shard is given up.
+    private let start = Locked<(task: Task<Gateway, any Error>?, isOver: Bool)>((nil, false))
     private let running = Locked<Gateway?>(nil)
     private let last = Locked<GatewaySnapshot?>(nil)
     private let counts = Locked(ShardFigures())
@@ -93,8 +95,14 @@ final class ShardOwner: Sendable {
         return figures
     }
 
-    /// Begins to give the shard up.
-    func end() { self.signal.yield(.end) }
+    /// Begins to give the shard up. A recovery ends with the read that is under way.
+    func end() {
+        self.signal.yield(.end)
+        self.start.withLock { start in
+            start.isOver = true
+            start.task?.cancel()
+        }
+    }
 
     /// Takes the shard, and serves it until it is given up or lost.
     func run() async -> Ending {
@@ -108,13 +116,18 @@ final class ShardOwner: Sendable {
         }
         let gateway: Gateway
         do {
-            let configuration = self.configuration(of: self.setup)
-            gateway = try await Gateway.start(configuration, upstreams: upstreams, on: self.eventLoop)
+            let (configuration, eventLoop) = (self.configuration(of: self.setup), self.eventLoop)
+            let task = Task { try await Gateway.start(configuration, upstreams: upstreams, on: eventLoop) }
+            self.start.withLock { start in
+                start.task = task
+                if start.isOver { task.cancel() }
+            }
+            gateway = try await task.value
         } catch {
             for upstream in upstreams { _ = await upstream.provider.shutDown(within: .zero) }
             self.signal.finish()
             await self.began()
-            await self.tellRest()
+            await self.tellRest(hasServed: false)
             if let error = error as? StoreError, error.isInUse { return .notTaken }
             return .refused(Self.sentence(error))
         }
@@ -150,13 +163,16 @@ final class ShardOwner: Sendable {
         self.last.withLock { $0 = snapshot }
         self.running.withLock { $0 = nil }
         self.signal.finish()
-        await self.tellRest()
+        await self.tellRest(hasServed: true)
         return .ended(isKept: isKept && !self.store.hasLost)
     }
 
-    private func tellRest() async {
+    private func tellRest(hasServed: Bool) async {
         for await signal in self.signals {
-            if case .news(let news) = signal { self.tell(news) }
+            guard case .news(let news) = signal else { continue }
+            // A shard that was not served does not deliver again.
+            if case .right = news, !hasServed { continue }
+            self.tell(news)
         }
     }
 

@@ -249,7 +249,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         let deadline = ContinuousClock.now + Self.readLimit
         var reason = "PostgreSQL does not answer."
         var isRefused = false
-        repeat {
+        // A recovery is many reads.
+        while !isRefused && ContinuousClock.now < deadline && !Task.isCancelled {
             if let session = try await self.session() {
                 do throws(PostgresError) {
                     return try await session.send(statement, within: Self.readLimit)
@@ -259,7 +260,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
                 }
             }
             if !isRefused { try? await Task.sleep(for: Self.readPause) }
-        } while !isRefused && ContinuousClock.now < deadline && !Task.isCancelled
+        }
         // PostgreSQL may answer soon, and the shard may be taken again at once.
         throw StoreError("Shard \(self.place.shard) cannot be read. \(reason)", isInUse: !isRefused)
     }

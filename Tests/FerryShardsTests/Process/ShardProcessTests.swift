@@ -277,6 +277,32 @@ struct ShardProcessTests {
         }
     }
 
+    @Test func `The end of the process ends a recovery, and gives the shard up`() async throws {
+        let database = try await ShardDatabase(shards: 1)
+        // Each page of this table has one row, and another one follows.
+        try database.query(
+            """
+            create table ferry.reads ();
+            alter table ferry.habit rename to old_habit;
+            create function ferry.page() returns table (key bytea, value bytea) language plpgsql as $$ begin
+              insert into ferry.reads default values;
+              perform pg_sleep(0.02);
+              return query select int8send((extract(epoch from clock_timestamp()) * 1e6)::bigint), '\\x'::bytea;
+            end $$;
+            create view ferry.habit as select * from ferry.page()
+            """
+        )
+        let process = try await TestProcess(database, "gw1")
+        try await process.run { running in
+            try await database.until { try database.query("select count(*) > 3 from ferry.reads") == "t" }
+            await running.shutDown()
+            let events = process.events.all
+            #expect(events.contains(.released(shard: 0, isFreed: true)))
+            #expect(!events.contains(.taken(shard: 0)) && !events.contains(.resumed(shard: 0)))
+            #expect(try database.query("select owner, freed from ferry.shard") == "gw1|t")
+        }
+    }
+
     @Test func `A clock that is a minute from PostgreSQL's is named once`() async throws {
         let database = try await ShardDatabase(shards: 1)
         try database.query(
