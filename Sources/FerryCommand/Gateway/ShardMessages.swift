@@ -89,6 +89,15 @@ final class ShardMessages: Sendable {
                 shard,
                 [.reason: .text(reason)]
             )
+        case .namesake(let address):
+            self.tell(
+                .shardNamesake,
+                .warning,
+                "another process with the name \(self.node) is connected to PostgreSQL, from \(address): end it, or give this "
+                    + "one another 'store.node', because ferry store status and move cannot tell them apart",
+                nil,
+                [.address: .text(address)]
+            )
         case .clock(let seconds):
             self.tell(
                 .shardClock,

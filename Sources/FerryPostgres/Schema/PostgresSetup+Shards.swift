@@ -63,6 +63,18 @@ extension PostgresSetup {
         }
     }
 
+    /// The address of another process that looks at the shards under this name; nil if there is none.
+    package func namesake(of node: String) async throws(PostgresError) -> String? {
+        let found = try await self.run(
+            """
+            select coalesce(host(client_addr), 'the machine of PostgreSQL') from pg_stat_activity
+             where datname = current_database() and application_name = 'ferry ' || $1 limit 1
+            """,
+            [.text(node)]
+        )
+        return found.text(0, 0)
+    }
+
     /// Asks the owner of a shard to hand it over to a node.
     ///
     /// - Throws: ``PostgresError`` with a sentence if there is no such shard, if the node has it, or if no gateway of that name is

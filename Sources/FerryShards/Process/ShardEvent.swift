@@ -25,6 +25,8 @@ package enum ShardEvent: Hashable, Sendable {
     case refused(shard: Int, String)
     /// For some seconds, no process has owned the shard, or this one has been in recovery.
     case ownerless(shard: Int)
+    /// Another process has the name of this one. It is connected from this address.
+    case namesake(address: String)
     /// The clock of this machine is so many seconds ahead of PostgreSQL's; negative if it is behind. It comes when the
     /// difference grows beyond 5 s.
     case clock(seconds: Int)

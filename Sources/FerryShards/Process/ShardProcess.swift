@@ -117,8 +117,10 @@ package actor ShardProcess {
     ///   feedback service cannot be bound.
     @discardableResult
     package func start() async throws -> Int {
-        let count = try await Self.check(connection: self.setup.connection, node: self.setup.node)
+        let (count, namesake) = try await Self.look(connection: self.setup.connection, node: self.setup.node)
         self.setup.shards = count
+        // An old process may be stopped, so this one goes on.
+        if let namesake { self.setup.onEvent(.namesake(address: namesake)) }
         try await self.startFeedback()
         self.looking = Task { await self.keepLooking() }
         let care = RejectionCare(self.setup)
@@ -128,12 +130,19 @@ package actor ShardProcess {
 
     /// Checks that the database can be used. Returns the number of shards.
     package static func check(connection: String, node: String) async throws(StoreError) -> Int {
+        try await self.look(connection: connection, node: node).shards
+    }
+
+    private static func look(
+        connection: String,
+        node: String
+    ) async throws(StoreError) -> (shards: Int, namesake: String?) {
         // An owner's session has settings that a pooler refuses or forgets.
         let place = PostgresStore.Place(connection: connection, shard: 0, node: node)
         let database = PostgresSetup(PostgresStore.settings(place))
         defer { database.close() }
         do throws(PostgresError) {
-            return try await database.check()
+            return (try await database.check(), try await database.namesake(of: node))
         } catch {
             throw StoreError(error.description)
         }

@@ -303,6 +303,23 @@ struct ShardProcessTests {
         }
     }
 
+    @Test func `A process whose name another one has says so, and takes shards`() async throws {
+        let database = try await ShardDatabase(shards: 1)
+        func namesakes(_ process: TestProcess) -> Int {
+            process.events.all.count { if case .namesake = $0 { true } else { false } }
+        }
+        let first = try await TestProcess(database, "gw1")
+        try await first.run { running in
+            try await first.waitFor(shards: [0])
+            let second = try await TestProcess(database, "gw1")
+            try await second.run { _ in
+                #expect(namesakes(first) == 0 && namesakes(second) == 1)
+                await running.shutDown()
+                try await second.waitFor(shards: [0])
+            }
+        }
+    }
+
     @Test func `A clock that is a minute from PostgreSQL's is named once`() async throws {
         let database = try await ShardDatabase(shards: 1)
         try database.query(
