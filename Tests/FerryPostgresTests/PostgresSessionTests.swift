@@ -145,6 +145,18 @@ struct PostgresSessionTests {
         #expect(error?.description.contains("secret") == false && error?.description.contains("hunter2") == false)
     }
 
+    @Test(arguments: ["sslrootcert", "passfile"])
+    func `A file without a whole path is refused`(name: String) async throws {
+        let session = PostgresSession(PostgresSettings("host=/nonexistent \(name)=ca.pem", name: "test"))
+        let error = await #expect(throws: PostgresError.self) {
+            _ = try await session.send(PostgresStatement("select 1"), within: .seconds(10))
+        }
+        #expect(error?.kind == .unusable)
+        #expect(
+            error?.description == "\(name) of PostgreSQL's connection string is no whole path: begin it with /."
+        )
+    }
+
     @Test func `Of several hosts, one that hangs does not hide the others for long`() async throws {
         // A socket that listens, and whose server never answers.
         let hanging = socket(AF_UNIX, SystemCalls.streamSocket, 0)

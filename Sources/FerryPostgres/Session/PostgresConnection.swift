@@ -96,13 +96,21 @@ struct PostgresConnection: ~Copyable {
             + "/ of a password as %40, %3A and %2F."
     )
 
-    /// Refuses parts of a password that stand in the wrong place. libpq would quote them.
+    /// Refuses parts of a password that stand in the wrong place, which libpq would quote, and files without a whole path.
     private static func check(_ options: [String: String]) throws(PostgresError) {
         let hosts = (options["host"] ?? "").split(separator: ",")
         let ports = (options["port"] ?? "").split(separator: ",")
         guard hosts.allSatisfy({ $0.hasPrefix("/") || !$0.contains { "@/".contains($0) } }),
             ports.allSatisfy({ UInt16($0) != nil })
         else { throw Self.unreadable }
+        // libpq takes the working directory, which a service manager changes.
+        for name in ["sslrootcert", "sslcert", "sslkey", "sslcrl", "sslcrldir", "passfile"] {
+            guard let file = options[name], !file.isEmpty, !file.hasPrefix("/"), file != "system" else { continue }
+            throw PostgresError(
+                .unusable,
+                "\(name) of PostgreSQL's connection string is no whole path: begin it with /."
+            )
+        }
     }
 
     /// Begins with any one of several hosts. libpq waits for the first without a limit, so one that hangs would hide the others.
