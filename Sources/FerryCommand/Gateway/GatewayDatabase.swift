@@ -42,8 +42,8 @@ struct GatewayDatabase: Hashable {
         }
         let node = store.node ?? ProcessInfo.processInfo.hostName
         // It is a part of the session's name, of which PostgreSQL keeps 63 bytes.
-        guard (1...40).contains(node.utf8.count), !node.contains(where: \.isWhitespace) else {
-            throw .usage("'store.node' has to have 1 to 40 bytes, without spaces")
+        guard (1...40).contains(node.utf8.count), !node.contains(where: { $0.isWhitespace || $0 == "\0" }) else {
+            throw .usage("'store.node' has to have 1 to 40 bytes, without spaces and zero bytes")
         }
         if let index = doors.firstIndex(where: { $0.port == 0 }) {
             throw .usage("'\(file.listenMember(index, "port"))' cannot be 0: each shard has the next port")

@@ -18,6 +18,7 @@ extension GatewayPlan {
         guard (1...255).contains(client.name.utf8.count) else {
             throw self.fault("'name' has to have 1 to 255 bytes")
         }
+        guard !client.name.utf8.contains(0) else { throw self.fault("'name' has a zero byte") }
         if let other = file.clients[..<index].firstIndex(where: { $0.name == client.name }) {
             throw self.fault("clients[\(other)] has the same name")
         }

@@ -58,6 +58,9 @@ struct GatewayPlan {
         guard !file.upstreams.isEmpty else { throw Self.fault("'upstreams' is empty: nothing could be delivered") }
         guard !file.clients.isEmpty else { throw Self.fault("'clients' is empty: no client could connect") }
         let upstreamNames = file.upstreams.keys.sorted()
+        guard !upstreamNames.contains(where: { $0.utf8.contains(0) }) else {
+            throw Self.fault("'upstreams': a name has a zero byte")
+        }
         self.upstreamNames = upstreamNames
         self.upstreams = try upstreamNames.map { name in
             guard let upstream = file.upstreams[name] else { throw Self.fault("'upstreams' has no '\(name)'") }

@@ -22,7 +22,19 @@ import Testing
             ),
             (
                 "store", #"{"postgres": "host=a", "node": "a b"}"#,
-                "'store.node' has to have 1 to 40 bytes, without spaces"
+                "'store.node' has to have 1 to 40 bytes, without spaces and zero bytes"
+            ),
+            (
+                "store", #"{"postgres": "host=a", "node": "a\u0000b"}"#,
+                "'store.node' has to have 1 to 40 bytes, without spaces and zero bytes"
+            ),
+            (
+                "clients", #"[{"name": "a\u0000", "anyone": true, "topics": ["com.example.app"]}]"#,
+                "clients[0]: 'name' has a zero byte"
+            ),
+            (
+                "upstreams", #"{"a\u0000": {"p8": "key.p8", "keyID": "ABCDE12345", "teamID": "FGHIJ67890"}}"#,
+                "'upstreams': a name has a zero byte"
             ),
             ("store", #"{"path": "a", "node": "gw1"}"#, "'store.node' needs 'store.postgres'"),
             ("store", #"{"path": "a", "rejections": 30}"#, "'store.rejections' needs 'store.postgres'"),
