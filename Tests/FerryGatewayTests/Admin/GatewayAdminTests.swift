@@ -240,7 +240,7 @@ import Testing
                 // APNs allows one request at a time until it has accepted one.
                 let first = Submission(notification, to: try GatewayHarness.device(0), tag: PushTag(0))
                 try await provider.submit(contentsOf: [first])
-                while harness.recorder.requests.isEmpty { await Task.yield() }
+                while try await harness.gateway.counts.accepted < 1 { await Task.yield() }
                 try await provider.submit(
                     contentsOf: (1...count).map {
                         Submission(notification, to: try GatewayHarness.device($0), tag: PushTag(UInt64($0)))
