@@ -3,6 +3,7 @@ import Ferry
 import FerryCore
 import FerryForwarding
 import FerryGateway
+import FerryPostgres
 import FerryPostgresTestSupport
 import FerryShards
 import FerryTesting
@@ -262,15 +263,16 @@ struct ShardProcessTests {
     {
         let database = try await ShardDatabase(shards: 1)
         // Each recovery waits for this lock.
-        let lock = Task { try database.query("begin; lock table ferry.habit; select pg_sleep(14); commit") }
-        let locked = "select count(*) from pg_locks where relation = 'ferry.habit'::regclass and granted"
-        try await database.until { try database.query(locked) == "1" }
+        let lock = PostgresSession(PostgresSettings(database.connection, name: "lock"))
+        for statement in ["begin", "lock table ferry.habit"] as [StaticString] {
+            _ = try await lock.send(PostgresStatement(statement), within: .seconds(60))
+        }
         let process = try await TestProcess(database, "gw1")
         try await process.run { running in
             try await database.until { process.events.all.contains(.ownerless(shard: 0)) }
             #expect(await running.gateways.isEmpty)
             #expect(await running.figures.ownerless == 1)
-            _ = try await lock.value
+            lock.close()
             try await process.waitFor(shards: [0])
             while await running.figures.ownerless != 0 { try await Task.sleep(for: .milliseconds(20)) }
             #expect(!process.events.all.contains { if case .refused = $0 { true } else { false } })
