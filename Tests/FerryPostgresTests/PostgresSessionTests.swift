@@ -157,34 +157,69 @@ struct PostgresSessionTests {
         )
     }
 
-    @Test func `Of several hosts, one that hangs does not hide the others for long`() async throws {
-        // A socket that listens, and whose server never answers.
-        let hanging = socket(AF_UNIX, SystemCalls.streamSocket, 0)
-        defer { close(hanging) }
-        let directory = "/tmp/ferry-hanging-\(getpid())"
-        mkdir(directory, 0o700)
-        defer {
-            unlink("\(directory)/.s.PGSQL.5432")
-            rmdir(directory)
+    @Test func `A connection that the system does not take ends in time`() async throws {
+        let server = try #require(FullServer())
+        let settings = PostgresSettings(server.connection, name: "test", connectLimit: .milliseconds(200))
+        let session = PostgresSession(settings)
+        let error = await #expect(throws: PostgresError.self) {
+            _ = try await session.send(PostgresStatement("select 1"), within: .seconds(60))
         }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: "\(directory)/.s.PGSQL.5432".utf8) }
-        let code = withUnsafePointer(to: &address) { address in
-            address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(hanging, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-        try #require(code == 0 && listen(hanging, 16) == 0)
+        #expect(error?.kind == .ended)
+        #expect(
+            error?.description
+                == "PostgreSQL: connection to server at \"127.0.0.1\", port \(server.port) failed: it does not answer."
+        )
+    }
+
+    @Test func `Servers that do not answer leave time for the next one`() async throws {
+        let full = try #require(FullServer())
+        let silent = try #require(SilentServer(answer: []))
         let own = self.server.connection(to: self.database)
         let good = try #require(own.split(separator: " ").first { $0.hasPrefix("host=") }?.dropFirst(5))
-        let both = "host=\(directory),\(good)\(own.dropFirst("host=".count + good.count))"
-        // Each try begins with any of the two.
-        for _ in 0..<40 {
-            let session = PostgresSession(PostgresSettings(both, name: "test", connectLimit: .milliseconds(200)))
-            if (try? await session.send(PostgresStatement("select 1"), within: .seconds(10))) != nil { return }
+        let hosts = "host=127.0.0.1,localhost,\(good) port=\(full.port),\(silent.port),5432"
+        // Any of the three may be the first.
+        for _ in 0..<3 {
+            let session = PostgresSession(
+                PostgresSettings(hosts + own.dropFirst("host=".count + good.count), name: "test")
+            )
+            let rows = try await session.send(PostgresStatement("select 1::bigint"), within: .seconds(10))
+            #expect(rows.integer(0, 0) == 1)
         }
-        Issue.record("The second host was never reached.")
+    }
+
+    @Test func `Of several servers that are refused, each has its sentence`() async throws {
+        let directory = "/nonexistent-\(getpid())"
+        let session = PostgresSession(
+            PostgresSettings("host=\(directory)/b,\(directory)/a sslmode=disable", name: "test")
+        )
+        let error = await #expect(throws: PostgresError.self) {
+            _ = try await session.send(PostgresStatement("select 1"), within: .seconds(10))
+        }
+        let sentences = ["a", "b"].map {
+            "PostgreSQL: connection to server on socket \"\(directory)/\($0)/.s.PGSQL.5432\" failed: No such file or directory."
+        }
+        #expect(error?.description == sentences.joined(separator: " "))
+    }
+
+    @Test func `A session that is closed while the server does not say its parameters ends at once`() async throws {
+        // AuthenticationOk, ReadyForQuery.
+        let answer: [UInt8] = [0x52, 0, 0, 0, 8, 0, 0, 0, 0, 0x5A, 0, 0, 0, 5, 0x49]
+        let server = try #require(SilentServer(answer: answer))
+        let session = Locked<PostgresSession?>(nil)
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let settings = PostgresSettings(
+                server.connection + " target_session_attrs=any",
+                name: "test",
+                parameters: ["idle_session_timeout": "4s"],
+                connectLimit: .seconds(600)
+            )
+            let made = PostgresSession(settings) { error in
+                #expect(error == nil)
+                continuation.resume()
+            }
+            session.withLock { $0 = made }
+            server.whenAsked { made.close() }
+        }
     }
 
     @Test func `A session that is closed refuses statements`() async throws {

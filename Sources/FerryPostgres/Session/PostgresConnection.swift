@@ -20,6 +20,7 @@ struct PostgresConnection: ~Copyable {
         case end
     }
 
+    private let server: PostgresOptions
     private let handle: OpaquePointer
     /// The last message of the server that answers no statement. It may be the reason of the end.
     private let notice = Notice()
@@ -28,10 +29,11 @@ struct PostgresConnection: ~Copyable {
         var error: PostgresError?
     }
 
-    /// Begins to connect. The look-up of the host's name waits.
-    init(_ settings: PostgresSettings) throws(PostgresError) {
-        let options = try Self.options(settings)
-        let keywords = Self.strings(options.map(\.keyword))
+    /// Begins to connect. A server that is a name needs its address, because libpq's own look-up waits.
+    init(_ server: PostgresOptions) throws(PostgresError) {
+        self.server = server
+        let options = Array(server.values)
+        let keywords = Self.strings(options.map(\.key))
         let values = Self.strings(options.map(\.value))
         defer { for string in keywords + values { free(string) } }
         let handle = keywords.map { UnsafePointer($0) }.withUnsafeBufferPointer { keywords in
@@ -60,77 +62,19 @@ struct PostgresConnection: ~Copyable {
         strings.map { strdup($0) } + [nil]
     }
 
-    /// The connection string, taken apart and completed.
-    private static func options(
-        _ settings: PostgresSettings
-    ) throws(PostgresError) -> [(keyword: String, value: String)] {
-        var message: UnsafeMutablePointer<CChar>?
-        guard let parsed = PQconninfoParse(settings.connection, &message) else {
-            // libpq's message quotes parts of the string, which may be a password.
-            PQfreemem(message)
-            throw Self.unreadable
-        }
-        defer { PQconninfoFree(parsed) }
-        var options: [String: String] = [:]
-        var next = parsed
-        while let keyword = next.pointee.keyword {
-            if let value = next.pointee.val { options[String(cString: keyword)] = String(cString: value) }
-            next += 1
-        }
-        if options["sslmode"] == nil, getenv("PGSSLMODE") == nil { options["sslmode"] = "verify-full" }
-        try Self.check(options)
-        Self.rotate(&options)
-        options["application_name"] = settings.name
-        options["client_encoding"] = "UTF8"
-        options["target_session_attrs"] = options["target_session_attrs"] ?? "read-write"
-        // A function of the same name in another schema must not run as this user.
-        let parameters = settings.parameters.merging(["search_path": "pg_catalog"]) { $1 }.sorted { $0.key < $1.key }
-            .map { "-c \($0.key)=\($0.value)" }
-        options["options"] = ([options["options"]].compactMap { $0 } + parameters).joined(separator: " ")
-        return options.map { (keyword: $0.key, value: $0.value) }
-    }
-
-    private static let unreadable = PostgresError(
-        .unusable,
-        "PostgreSQL's connection string cannot be read: write postgresql://USER@HOST/DATABASE?sslrootcert=FILE, and @, : and "
-            + "/ of a password as %40, %3A and %2F."
-    )
-
-    /// Refuses parts of a password that stand in the wrong place, which libpq would quote, and files without a whole path.
-    private static func check(_ options: [String: String]) throws(PostgresError) {
-        let hosts = (options["host"] ?? "").split(separator: ",")
-        let ports = (options["port"] ?? "").split(separator: ",")
-        guard hosts.allSatisfy({ $0.hasPrefix("/") || !$0.contains { "@/".contains($0) } }),
-            ports.allSatisfy({ UInt16($0) != nil })
-        else { throw Self.unreadable }
-        // libpq takes the working directory, which a service manager changes.
-        for name in ["sslrootcert", "sslcert", "sslkey", "sslcrl", "sslcrldir", "passfile"] {
-            guard let file = options[name], !file.isEmpty, !file.hasPrefix("/"), file != "system" else { continue }
-            throw PostgresError(
-                .unusable,
-                "\(name) of PostgreSQL's connection string is no whole path: begin it with /."
-            )
-        }
-    }
-
-    /// Begins with any one of several hosts. libpq waits for the first without a limit, so one that hangs would hide the others.
-    private static func rotate(_ options: inout [String: String]) {
-        let lists = ["host", "hostaddr", "port"].compactMap { name in
-            options[name].map { (name: name, entries: $0.split(separator: ",", omittingEmptySubsequences: false)) }
-        }
-        guard let count = lists.map(\.entries.count).max(), count > 1 else { return }
-        let first = Int.random(in: 0..<count)
-        // A list with one entry, such as one port, is for all hosts.
-        for list in lists where list.entries.count == count {
-            options[list.name] = (list.entries[first...] + list.entries[..<first]).joined(separator: ",")
-        }
-    }
-
     var isEncrypted: Bool { PQsslInUse(self.handle) == 1 }
 
     var descriptor: Int32 { PQsocket(self.handle) }
 
+    /// The event that the first step of the connection's start waits for.
+    func begin() throws(PostgresError) -> Interest {
+        guard PQstatus(self.handle) != CONNECTION_BAD else { throw self.lost() }
+        return .write
+    }
+
     /// Makes the next step of the connection's start. Returns nil when the connection is ready.
+    ///
+    /// The socket must be ready: libpq otherwise waits for it without a limit.
     func connect() throws(PostgresError) -> Interest? {
         switch PQconnectPoll(self.handle) {
         case PGRES_POLLING_READING: return .read
@@ -234,10 +178,13 @@ struct PostgresConnection: ~Copyable {
     private func lost() -> PostgresError {
         if let error = self.notice.error, error.kind == .ended { return error }
         let message = PQerrorMessage(self.handle).map { String(cString: $0) } ?? ""
-        // libpq breaks lines, and indents them with tabs.
-        var line = message.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        // The other lines of libpq's message are advice.
+        var line = self.server.naming(message.split(separator: "\n").first.map(String.init) ?? "")
         if line.hasSuffix(".") { line.removeLast() }
-        if line.contains("unsupported startup parameter") { return .pooled("it refuses the settings of a session") }
+        if line.hasSuffix("does not exist"), line.contains("root certificate file") {
+            line += ": name the certificate of the server's authority with sslrootcert"
+        }
+        if message.contains("unsupported startup parameter") { return .pooled("it refuses the settings of a session") }
         return PostgresError(.ended, line.isEmpty ? "The connection to PostgreSQL is lost." : "PostgreSQL: \(line).")
     }
 }

@@ -24,6 +24,16 @@ package struct PostgresError: Error, Hashable, CustomStringConvertible {
         self.description = description
     }
 
+    /// The reasons for which a session came to no server. Their order does not count, because any server may be the first.
+    init(_ errors: [PostgresError]) {
+        if errors.count == 1 {
+            self = errors[0]
+        } else {
+            let isUsable = errors.contains { $0.kind != .unusable }
+            self.init(isUsable ? .ended : .unusable, Set(errors.map(\.description)).sorted().joined(separator: " "))
+        }
+    }
+
     /// Codes after which the session is of no use, because the server ends it or has become read-only.
     static func endsSession(_ state: String) -> Bool {
         // read_only_sql_transaction; operator_intervention: shutdown, crash, idle session time-out.

@@ -14,7 +14,7 @@ internal import NIOPosix
 ///        └──────────────────▲
 /// ```
 ///
-/// The session has a thread, because libpq's look-up of names waits. Any thread may call the methods. The closures are called
+/// The session has a thread, because some steps of libpq wait, such as those that read files. Any thread may call the methods. The closures are called
 /// on the session's thread, and must not wait.
 package final class PostgresSession: Sendable {
     package typealias Answer = Result<PostgresRows, PostgresError>
@@ -138,7 +138,7 @@ final class PostgresInbox: Sendable {
         self.wake()
     }
 
-    private func wake() {
+    func wake() {
         var byte: UInt8 = 0
         // A full pipe has woken the thread already.
         _ = write(self.ends.write, &byte, 1)

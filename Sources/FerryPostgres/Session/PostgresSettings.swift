@@ -3,14 +3,17 @@ package struct PostgresSettings: Sendable {
     /// A connection string of libpq (postgresql.org/docs, "Connection Strings"). It may hold a password, so it is in no log.
     ///
     /// Without `sslmode`, the server's certificate and name are verified (`verify-full`), except over a Unix socket, which
-    /// has no TLS.
+    /// has no TLS. Without `gssencmode`, GSSAPI does not encrypt.
+    ///
+    /// Of several hosts any is the first. Each gets an equal share of the time that is left for the connection, and so does
+    /// each address of a name. `connect_timeout` has no effect.
     package var connection: String
     /// The name of the session in `pg_stat_activity`.
     package var name: String
     /// The server's parameters for this session, with values as `show` prints them, for example `4s`. After the connection,
     /// the session checks that they hold.
     package var parameters: [String: String]
-    /// How long the connection may take. The look-up of the host's name may take longer.
+    /// How long the connection may take, with all hosts.
     package var connectLimit: Duration
 
     package init(

@@ -35,23 +35,24 @@ final class PostgresThread {
 
     /// Returns when the session was closed.
     private func work(_ settings: PostgresSettings) throws(PostgresError) {
-        let deadline = NIODeadline.sinceBoot + TimeAmount(settings.connectLimit)
-        let connection = try PostgresConnection(settings)
-        while let interest = try connection.connect() {
-            guard let requests = self.inbox.take() else { return }
-            self.queue(requests)
-            guard NIODeadline.sinceBoot < deadline else {
-                throw PostgresError(.ended, "PostgreSQL does not answer: the connection took \(settings.connectLimit).")
+        let servers = try PostgresOptions.all(settings)
+        let end = NIODeadline.sinceBoot + TimeAmount(settings.connectLimit)
+        // A silent server would cost time at each connection if it were always the first.
+        let first = Int.random(in: servers.indices)
+        let order = Array(servers[first...] + servers[..<first])
+        let found = try self.firstGood(of: order, until: end) { (server, end) throws(PostgresError) in
+            guard let name = server.name else { return try self.connect(server, settings, until: end) }
+            guard let addresses = try self.addresses(of: name, until: end) else { return nil }
+            return try self.firstGood(of: addresses, until: end) { (address, end) throws(PostgresError) in
+                try self.connect(server.at(address), settings, until: end)
             }
-            self.wait(connection.descriptor, writes: interest == .write, until: deadline)
         }
-        try self.check(settings, connection, deadline)
+        guard let connection = found else { return }
         for index in self.unanswered.indices { try self.send(index, connection) }
-        while let requests = self.inbox.take() {
-            for request in requests {
-                self.queue([request])
-                try self.send(self.unanswered.endIndex - 1, connection)
-            }
+        while true {
+            let sent = self.unanswered.endIndex
+            guard self.takeStatements() else { return }
+            for index in sent..<self.unanswered.endIndex { try self.send(index, connection) }
             let writes = try connection.flush()
             try connection.read()
             try self.takeAnswers(connection)
@@ -61,12 +62,128 @@ final class PostgresThread {
             }
             // OpenSSL may hold bytes of an answer for which the socket does not become readable.
             if let end = deadline, connection.isEncrypted { deadline = min(end, .sinceBoot + Self.look) }
-            self.wait(connection.descriptor, writes: writes, until: deadline)
+            _ = self.wait(connection.descriptor, writes: writes, until: deadline)
         }
     }
 
-    private func queue(_ requests: [PostgresSession.Request]) {
+    // MARK: The connection
+
+    /// Returns what `body` makes of the first good candidate; nil if the session was closed. Each candidate gets an equal
+    /// share of the time that is left.
+    private func firstGood<Candidate>(
+        of candidates: [Candidate],
+        until end: NIODeadline,
+        _ body: (Candidate, NIODeadline) throws(PostgresError) -> PostgresConnection?
+    ) throws(PostgresError) -> PostgresConnection? {
+        var errors: [PostgresError] = []
+        for (index, candidate) in candidates.enumerated() {
+            let now = NIODeadline.sinceBoot
+            let share = (end - now).nanoseconds / Int64(candidates.count - index)
+            do throws(PostgresError) {
+                return try body(candidate, now + .nanoseconds(share))
+            } catch {
+                errors.append(error)
+            }
+        }
+        throw PostgresError(errors)
+    }
+
+    /// Looks a name up. Returns nil if the session was closed.
+    private func addresses(of name: String, until end: NIODeadline) throws(PostgresError) -> [String]? {
+        let lookup = PostgresLookup(name, waking: self.inbox)
+        while self.takeStatements() {
+            if let addresses = lookup.addresses {
+                guard addresses.isEmpty else { return addresses }
+                throw PostgresError(.ended, "PostgreSQL: the host name \"\(name)\" has no address.")
+            }
+            guard NIODeadline.sinceBoot < end else {
+                throw PostgresError(.ended, "PostgreSQL: the look-up of the host name \"\(name)\" has no answer.")
+            }
+            _ = self.wait(-1, writes: false, until: end)
+        }
+        return nil
+    }
+
+    /// Returns a connection to one server, with the parameters that it needs; nil if the session was closed.
+    private func connect(
+        _ server: PostgresOptions,
+        _ settings: PostgresSettings,
+        until end: NIODeadline
+    ) throws(PostgresError) -> PostgresConnection? {
+        let connection = try PostgresConnection(server)
+        var interest: PostgresConnection.Interest? = try connection.begin()
+        while let awaited = interest {
+            guard try self.isReady(connection, awaited, until: end, server) else { return nil }
+            interest = try connection.connect()
+        }
+        guard try self.askParameters(settings, connection) else { return connection }
+        while try !self.hasParameters(connection) {
+            let awaited: PostgresConnection.Interest = try connection.flush() ? .write : .read
+            guard try self.isReady(connection, awaited, until: end, server) else { return nil }
+            try connection.read()
+        }
+        return connection
+    }
+
+    /// Waits until the socket may be ready. Returns false if the session was closed.
+    private func isReady(
+        _ connection: borrowing PostgresConnection,
+        _ interest: PostgresConnection.Interest,
+        until end: NIODeadline,
+        _ server: PostgresOptions
+    ) throws(PostgresError) -> Bool {
+        while self.takeStatements() {
+            guard NIODeadline.sinceBoot < end else { throw server.silence }
+            // OpenSSL may hold bytes of an answer for which the socket does not become readable.
+            let look = connection.isEncrypted ? min(end, .sinceBoot + Self.look) : end
+            if self.wait(connection.descriptor, writes: interest == .write, until: look) || connection.isEncrypted {
+                return true
+            }
+        }
+        return false
+    }
+
+    /// Asks for those parameters that differ from what the session needs. A pooler may ignore them. Returns false if the
+    /// session needs none.
+    private func askParameters(
+        _ settings: PostgresSettings,
+        _ connection: borrowing PostgresConnection
+    ) throws(PostgresError) -> Bool {
+        // A Unix socket has no parameters of TCP.
+        let parameters = settings.parameters.filter { !$0.key.hasPrefix("tcp_") }
+        guard !parameters.isEmpty else { return false }
+        let statement = PostgresStatement(
+            """
+            select name, current_setting(name) from unnest($1::text[], $2::text[]) s(name, value)
+              where current_setting(name) <> value
+            """,
+            [.texts(parameters.map(\.key)), .texts(parameters.map(\.value))]
+        )
+        try connection.send(statement, as: "", prepares: true)
+        return true
+    }
+
+    /// Returns whether the server has said that its parameters are those of the session.
+    private func hasParameters(_ connection: borrowing PostgresConnection) throws(PostgresError) -> Bool {
+        while let answer = try connection.next() {
+            switch answer {
+            case .rows(let rows):
+                guard let name = rows.text(0, 0) else { continue }
+                throw .pooled("\(name) is \(rows.text(0, 1) ?? "not set")")
+            case .refused(let error): throw error
+            case .end: return true
+            }
+        }
+        return false
+    }
+
+    // MARK: Statements
+
+    /// Takes the statements that have come. Returns false if the session was closed.
+    private func takeStatements() -> Bool {
+        guard let requests = self.inbox.take() else { return false }
         for request in requests { self.unanswered.append(Pending(request: request)) }
+        return true
     }
 
     private func send(_ index: Int, _ connection: borrowing PostgresConnection) throws(PostgresError) {
@@ -107,44 +224,8 @@ final class PostgresThread {
         }
     }
 
-    /// Checks that the server has taken the parameters. A pooler may ignore them.
-    private func check(
-        _ settings: PostgresSettings,
-        _ connection: borrowing PostgresConnection,
-        _ deadline: NIODeadline
-    ) throws(PostgresError) {
-        // A Unix socket has no parameters of TCP.
-        let parameters = settings.parameters.filter { !$0.key.hasPrefix("tcp_") }
-        guard !parameters.isEmpty else { return }
-        let statement = PostgresStatement(
-            """
-            select name, current_setting(name) from unnest($1::text[], $2::text[]) s(name, value)
-              where current_setting(name) <> value
-            """,
-            [.texts(parameters.map(\.key)), .texts(parameters.map(\.value))]
-        )
-        try connection.send(statement, as: "", prepares: true)
-        while true {
-            let writes = try connection.flush()
-            try connection.read()
-            while let answer = try connection.next() {
-                switch answer {
-                case .rows(let rows):
-                    guard let name = rows.text(0, 0) else { continue }
-                    throw .pooled("\(name) is \(rows.text(0, 1) ?? "not set")")
-                case .refused(let error): throw error
-                case .end: return
-                }
-            }
-            guard NIODeadline.sinceBoot < deadline else {
-                throw PostgresError(.ended, "PostgreSQL does not answer: the connection took \(settings.connectLimit).")
-            }
-            self.wait(connection.descriptor, writes: writes, until: deadline)
-        }
-    }
-
-    /// Waits for the socket, for a statement or for the deadline.
-    private func wait(_ descriptor: Int32, writes: Bool, until deadline: NIODeadline?) {
+    /// Waits for the socket, for a statement or for the deadline. Returns whether the socket is ready.
+    private func wait(_ descriptor: Int32, writes: Bool, until deadline: NIODeadline?) -> Bool {
         var polls = [
             pollfd(fd: descriptor, events: Int16(writes ? POLLIN | POLLOUT : POLLIN), revents: 0),
             pollfd(fd: self.inbox.descriptor, events: Int16(POLLIN), revents: 0),
@@ -153,6 +234,7 @@ final class PostgresThread {
         if self.inbox.descriptor < 0 { left = min(left ?? Self.look, Self.look) }
         // One millisecond more, because a part of one would be cut off.
         poll(&polls, 2, left.map { Int32(clamping: $0.nanoseconds / 1_000_000 + 1) } ?? -1)
+        return polls[0].revents != 0
     }
 }
 #else

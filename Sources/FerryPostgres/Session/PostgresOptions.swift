@@ -1,0 +1,109 @@
+#if PostgreSQL
+internal import CFerryPostgreSQL
+internal import FerryPlatform
+
+/// libpq's options for one server of a connection string.
+struct PostgresOptions {
+    private(set) var values: [String: String]
+
+    /// The options for each server, in the order of the string.
+    static func all(_ settings: PostgresSettings) throws(PostgresError) -> [PostgresOptions] {
+        var options = try Self.parsed(settings.connection)
+        if options["sslmode"] == nil, getenv("PGSSLMODE") == nil { options["sslmode"] = "verify-full" }
+        options["target_session_attrs"] = options["target_session_attrs"] ?? "read-write"
+        options["application_name"] = settings.name
+        options["client_encoding"] = "UTF8"
+        // A function of the same name in another schema must not run as this user.
+        let parameters = settings.parameters.merging(["search_path": "pg_catalog"]) { $1 }.sorted { $0.key < $1.key }
+            .map { "-c \($0.key)=\($0.value)" }
+        options["options"] = ([options["options"]].compactMap { $0 } + parameters).joined(separator: " ")
+        return Self.split(options).map { PostgresOptions(values: $0) }
+    }
+
+    private static func parsed(_ connection: String) throws(PostgresError) -> [String: String] {
+        var message: UnsafeMutablePointer<CChar>?
+        guard let parsed = PQconninfoParse(connection, &message) else {
+            // libpq's message quotes parts of the string, which may be a password.
+            PQfreemem(message)
+            throw Self.unreadable
+        }
+        defer { PQconninfoFree(parsed) }
+        var options: [String: String] = [:]
+        var next = parsed
+        while let keyword = next.pointee.keyword {
+            if let value = next.pointee.val { options[String(cString: keyword)] = String(cString: value) }
+            next += 1
+        }
+        // Parts of a password may stand in the wrong place. libpq would quote them.
+        let hosts = (options["host"] ?? "").split(separator: ",")
+        let ports = (options["port"] ?? "").split(separator: ",")
+        guard hosts.allSatisfy({ $0.hasPrefix("/") || !$0.contains { "@/".contains($0) } }),
+            ports.allSatisfy({ UInt16($0) != nil })
+        else { throw Self.unreadable }
+        // libpq takes the working directory, which a service manager changes.
+        for name in ["sslrootcert", "sslcert", "sslkey", "sslcrl", "sslcrldir", "passfile"] {
+            guard let file = options[name], !file.isEmpty, !file.hasPrefix("/"), file != "system" else { continue }
+            throw PostgresError(
+                .unusable,
+                "\(name) of PostgreSQL's connection string is no whole path: begin it with /."
+            )
+        }
+        return options
+    }
+
+    private static let unreadable = PostgresError(
+        .unusable,
+        "PostgreSQL's connection string cannot be read: write postgresql://USER@HOST/DATABASE?sslrootcert=FILE, and @, : and "
+            + "/ of a password as %40, %3A and %2F."
+    )
+
+    /// Options for each entry of the lists. libpq itself would wait for a silent server without a limit.
+    private static func split(_ options: [String: String]) -> [[String: String]] {
+        let lists = ["host", "hostaddr", "port"].compactMap { name in
+            options[name].map { (name: name, entries: $0.split(separator: ",", omittingEmptySubsequences: false)) }
+        }
+        let count = lists.map(\.entries.count).max() ?? 1
+        // A list with one entry, such as one port, is for all servers. libpq refuses lists of different lengths.
+        guard lists.allSatisfy({ [1, count].contains($0.entries.count) }) else { return [options] }
+        return (0..<count).map { place in
+            var options = options
+            for list in lists where list.entries.count > 1 { options[list.name] = String(list.entries[place]) }
+            return options
+        }
+    }
+
+    /// The name that has to be looked up; nil for an address, or the path of a socket.
+    var name: String? {
+        guard self.values["hostaddr"] ?? "" == "", let host = self.values["host"], !host.isEmpty,
+            !host.hasPrefix("/"), PostgresLookup.addresses(of: host, flags: AI_NUMERICHOST).isEmpty
+        else { return nil }
+        return host
+    }
+
+    /// The same server by one address of its name.
+    func at(_ address: String) -> PostgresOptions {
+        var options = self
+        options.values["hostaddr"] = address
+        return options
+    }
+
+    /// The name and the address of the server, as libpq writes them after a look-up of its own.
+    private var title: String {
+        let host = self.values["host"] ?? ""
+        guard let address = self.values["hostaddr"], !address.isEmpty else { return "\"\(host)\"" }
+        return host.isEmpty ? "\"\(address)\"" : "\"\(host)\" (\(address))"
+    }
+
+    /// The error of a server that does not answer.
+    var silence: PostgresError {
+        let place = self.title + (self.values["port"].map { ", port \($0)" } ?? "")
+        return PostgresError(.ended, "PostgreSQL: connection to server at \(place) failed: it does not answer.")
+    }
+
+    /// Puts the name of the server into a message of libpq, which has the address alone.
+    func naming(_ message: String) -> String {
+        guard let address = self.values["hostaddr"], !address.isEmpty else { return message }
+        return message.replacing("server at \"\(address)\"", with: "server at \(self.title)")
+    }
+}
+#endif
