@@ -505,7 +505,7 @@ let package = Package(
         .testTarget(name: "FerrySQLiteTests", dependencies: ["FerrySQLite"], swiftSettings: settings),
         .target(
             name: "FerryPostgresTestSupport",
-            dependencies: ["FerryPlatform"],
+            dependencies: ["FerryCore", "FerryPlatform"],
             path: "Tests/FerryPostgresTestSupport",
             swiftSettings: settings
         ),

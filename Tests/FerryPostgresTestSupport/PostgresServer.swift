@@ -1,3 +1,4 @@
+internal import FerryCore
 internal import Foundation
 internal import FerryPlatform
 
@@ -7,9 +8,14 @@ internal import FerryPlatform
 package final class PostgresServer: Sendable {
     /// The server of this process; nil if PostgreSQL is not installed.
     package static let shared = PostgresServer()
+    /// A server that also takes connections with TLS, at ``port`` of 127.0.0.1; nil as above.
+    package static let secure = PostgresServer(hasTLS: true)
 
     private let programs: String
     private let directory: String
+    /// The port of the server, also in the name of its socket.
+    package let port: Int
+    private let hasTLS: Bool
 
     private static func programs() -> String? {
         let root = "/usr/lib/postgresql"
@@ -19,8 +25,10 @@ package final class PostgresServer: Sendable {
         return access("\(programs)/initdb", X_OK) == 0 ? programs : nil
     }
 
-    private init?() {
+    private init?(hasTLS: Bool = false) {
         guard let programs = Self.programs() else { return nil }
+        self.hasTLS = hasTLS
+        self.port = hasTLS ? Self.freePort() : 5432
         self.programs = programs
         self.directory = "/tmp/ferry-postgres-\(UUID().uuidString)"
         guard mkdir(self.directory, 0o700) == 0 else { return nil }
@@ -32,18 +40,55 @@ package final class PostgresServer: Sendable {
         else {
             return nil
         }
+        if hasTLS { guard self.makeCertificate() else { return nil } }
         guard self.start() else { return nil }
         // A process that is killed leaves its server, and the next one removes nothing that it did not make.
-        Self.leaving = (programs, self.directory)
-        atexit { PostgresServer.leave() }
+        let directory = self.directory
+        let isFirst = Self.leaving.withLock { leaving in
+            leaving.append((programs, directory))
+            return leaving.count == 1
+        }
+        if isFirst { atexit { PostgresServer.leave() } }
     }
 
-    nonisolated(unsafe) private static var leaving: (programs: String, directory: String)?
+    private static let leaving = Locked<[(programs: String, directory: String)]>([])
 
     private static func leave() {
-        guard let (programs, directory) = self.leaving else { return }
-        _ = Self.run(programs, ["pg_ctl", "-D", "\(directory)/data", "-m", "immediate", "stop"])
-        try? FileManager.default.removeItem(atPath: directory)
+        for (programs, directory) in self.leaving.withLock({ $0 }) {
+            _ = Self.run("\(programs)/pg_ctl", ["-D", "\(directory)/data", "-m", "immediate", "stop"])
+            try? FileManager.default.removeItem(atPath: directory)
+        }
+    }
+
+    /// The certificate of the server, with the name `localhost` alone, and of its authority.
+    package var certificate: String { "\(self.data)/server.crt" }
+
+    private func makeCertificate() -> Bool {
+        Self.run(
+            "/usr/bin/openssl",
+            [
+                "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                "subjectAltName=DNS:localhost", "-keyout", "\(self.data)/server.key", "-out", self.certificate,
+            ]
+        )
+    }
+
+    /// A port that no program has. The system gives none of this range to a program that asks for any.
+    private static func freePort() -> Int {
+        while true {
+            let port = Int.random(in: 20_000..<32_000)
+            let probe = socket(AF_INET, SystemCalls.streamSocket, 0)
+            defer { close(probe) }
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = UInt16(port).bigEndian
+            let code = withUnsafePointer(to: &address) { address in
+                address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(probe, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
+            if code == 0 { return port }
+        }
     }
 
     private var data: String { "\(self.directory)/data" }
@@ -51,8 +96,9 @@ package final class PostgresServer: Sendable {
     /// Starts the server, which accepts connections when the call returns.
     @discardableResult
     package func start() -> Bool {
+        let way = self.hasTLS ? "-c listen_addresses=127.0.0.1 -c ssl=on" : "-c listen_addresses=''"
         // Nothing that a test writes need survive a loss of power.
-        self.run(
+        return self.run(
             "pg_ctl",
             "-D",
             self.data,
@@ -60,7 +106,7 @@ package final class PostgresServer: Sendable {
             "-l",
             "\(self.directory)/log",
             "-o",
-            "-k \(self.directory) -c listen_addresses='' -c fsync=off -c max_connections=200",
+            "-k \(self.directory) -c port=\(self.port) \(way) -c fsync=off -c max_connections=200",
             "start"
         )
     }
@@ -68,11 +114,12 @@ package final class PostgresServer: Sendable {
     /// Stops the server as a crash would.
     package func kill() { _ = self.run("pg_ctl", "-D", self.data, "-m", "immediate", "stop") }
 
-    private func run(_ arguments: String...) -> Bool { Self.run(self.programs, arguments) }
+    private func run(_ program: String, _ arguments: String...) -> Bool {
+        Self.run("\(self.programs)/\(program)", arguments)
+    }
 
-    private static func run(_ programs: String, _ arguments: [String]) -> Bool {
-        var arguments = arguments
-        arguments[0] = "\(programs)/\(arguments[0])"
+    private static func run(_ program: String, _ arguments: [String]) -> Bool {
+        var arguments = [program] + arguments
         if geteuid() == 0 { arguments = ["/usr/sbin/runuser", "-u", "postgres", "--"] + arguments }
         // Foundation's `Process` waits for the server, too, because the server inherits one of its sockets.
         var actions = posix_spawn_file_actions_t()
@@ -93,11 +140,11 @@ package final class PostgresServer: Sendable {
     }
 
     /// The path of the server's socket.
-    package var socketPath: String { "\(self.directory)/.s.PGSQL.5432" }
+    package var socketPath: String { "\(self.directory)/.s.PGSQL.\(self.port)" }
 
     /// The connection string of a database.
     package func connection(to database: String) -> String {
-        "host=\(self.directory) user=ferry dbname=\(database) sslmode=disable"
+        "host=\(self.directory) port=\(self.port) user=ferry dbname=\(database) sslmode=disable"
     }
 
     /// Runs SQL with `psql`, and returns its output: a line for each row, with `|` between columns.

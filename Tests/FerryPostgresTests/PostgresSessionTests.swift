@@ -174,14 +174,12 @@ struct PostgresSessionTests {
     @Test func `Servers that do not answer leave time for the next one`() async throws {
         let full = try #require(FullServer())
         let silent = try #require(SilentServer(answer: []))
-        let own = self.server.connection(to: self.database)
-        let good = try #require(own.split(separator: " ").first { $0.hasPrefix("host=") }?.dropFirst(5))
-        let hosts = "host=127.0.0.1,localhost,\(good) port=\(full.port),\(silent.port),5432"
+        let good = self.server.socketPath.dropLast("/.s.PGSQL.5432".count)
+        let servers = "host=127.0.0.1,localhost,\(good) port=\(full.port),\(silent.port),5432"
+        let connection = "\(servers) user=ferry dbname=\(self.database) sslmode=disable"
         // Any of the three may be the first.
         for _ in 0..<3 {
-            let session = PostgresSession(
-                PostgresSettings(hosts + own.dropFirst("host=".count + good.count), name: "test")
-            )
+            let session = PostgresSession(PostgresSettings(connection, name: "test"))
             let rows = try await session.send(PostgresStatement("select 1::bigint"), within: .seconds(10))
             #expect(rows.integer(0, 0) == 1)
         }

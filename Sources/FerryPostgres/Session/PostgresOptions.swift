@@ -10,6 +10,8 @@ struct PostgresOptions {
     static func all(_ settings: PostgresSettings) throws(PostgresError) -> [PostgresOptions] {
         var options = try Self.parsed(settings.connection)
         if options["sslmode"] == nil, getenv("PGSSLMODE") == nil { options["sslmode"] = "verify-full" }
+        // With a ticket of Kerberos, libpq would otherwise encrypt by GSSAPI, and verify no certificate.
+        if options["gssencmode"] == nil, getenv("PGGSSENCMODE") == nil { options["gssencmode"] = "disable" }
         options["target_session_attrs"] = options["target_session_attrs"] ?? "read-write"
         options["application_name"] = settings.name
         options["client_encoding"] = "UTF8"
