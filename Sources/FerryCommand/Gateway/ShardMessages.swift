@@ -1,5 +1,6 @@
 internal import FerryCore
 internal import FerryGateway
+internal import FerryPostgres
 internal import FerryShards
 internal import FerryTerminal
 
@@ -107,6 +108,9 @@ final class ShardMessages: Sendable {
                 nil,
                 [.seconds: .number(seconds)]
             )
+        case .commits(areLosable: true): self.alarm(.commitAlarm, PostgresSetup.losingCommits, nil)
+        case .commits(areLosable: false):
+            self.tell(.commitAlarmOver, .notice, "PostgreSQL keeps each commit when it crashes", nil)
         case .misrouted(let seen, let shards):
             let (numbers, address) = (shards.map(String.init), seen.address)
             self.tell(
@@ -143,7 +147,7 @@ final class ShardMessages: Sendable {
     private func alarm(
         _ event: GatewayLogEvent,
         _ sentence: String,
-        _ shard: Int,
+        _ shard: Int?,
         _ members: LogMessage.Members = [:]
     ) {
         self.write(.alarm(event, sentence, self.members(shard, members)))

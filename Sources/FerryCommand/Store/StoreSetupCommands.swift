@@ -64,7 +64,11 @@ struct StoreCheckCommand: AsyncParsableCommand {
     @OptionGroup var options: DatabaseOptions
 
     func run() async throws {
-        let shards = try await self.options.withSetup { (setup) throws(PostgresError) in try await setup.check() }
+        let shards = try await self.options.withSetup { (setup) throws(PostgresError) in
+            let shards = try await setup.check()
+            if try await setup.losesCommits() { throw PostgresError(.unusable, PostgresSetup.losingCommits) }
+            return shards
+        }
         try Console.print("The database is good: version \(PostgresSchema.version), \(shards) shards.")
     }
 }

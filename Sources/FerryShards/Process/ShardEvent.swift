@@ -30,6 +30,8 @@ package enum ShardEvent: Hashable, Sendable {
     /// The clock of this machine is so many seconds ahead of PostgreSQL's; negative if it is behind. It comes when the
     /// difference grows beyond 5 s.
     case clock(seconds: Int)
+    /// PostgreSQL begins or ends to answer before a commit is on its disk.
+    case commits(areLosable: Bool)
     /// The balancer sends a client to two shards. It comes at most once a minute for each client and address, from one process.
     case misrouted(ClientAddress, shards: [Int])
 }
@@ -63,6 +65,8 @@ package struct ShardFigures: Sendable {
     package var ownerless = 0
     /// How far the clock of this machine was ahead of PostgreSQL's at the last look, in seconds.
     package var clockSeconds = 0
+    /// The word of the last ``ShardEvent/commits(areLosable:)``.
+    package var losesCommits = false
     /// The number of ``ShardEvent/misrouted(_:shards:)`` events.
     package var misrouted = 0
     /// Whether the last look at the shards was answered.

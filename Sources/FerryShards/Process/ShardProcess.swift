@@ -252,6 +252,7 @@ package actor ShardProcess {
             let rows = try await session.send(PostgresStatement(ShardSQL.look), within: Self.lookLimit)
             self.sights = ShardSight.all(rows)
             self.looked(self.sights.values.compactMap(\.free).sorted { $0.shard < $1.shard }, sentAt: sentAt)
+            if let word = rows.text(0, 6) { self.compare(commits: word) }
             if let theirs = rows.integer(0, 5) { self.compare(Int(theirs), with: clock...max(clock, Int(time(nil)))) }
         } catch {
             return self.lost(session, error)
@@ -286,6 +287,13 @@ package actor ShardProcess {
         let isFar = abs(difference) > Self.clockLimit
         if isFar, !self.isClockTold { self.setup.onEvent(.clock(seconds: difference)) }
         self.isClockTold = isFar
+    }
+
+    /// - Parameter word: the value of `synchronous_commit`.
+    private func compare(commits word: String) {
+        let losesCommits = word == "off"
+        if losesCommits != self.past.losesCommits { self.setup.onEvent(.commits(areLosable: losesCommits)) }
+        self.past.losesCommits = losesCommits
     }
 
     private func tell(trouble: String) {

@@ -341,6 +341,29 @@ struct ShardProcessTests {
         }
     }
 
+    @Test func `An alarm goes on while PostgreSQL may lose commits`() async throws {
+        let database = try await ShardDatabase(shards: 1)
+        let setting = "alter database \(database.name) set synchronous_commit"
+        try database.query("\(setting) = off")
+        let process = try await TestProcess(database, "gw1")
+        try await process.run { running in
+            try await process.waitFor(shards: [0])
+            try await database.until { process.events.all.contains(.commits(areLosable: true)) }
+            #expect(await running.figures.losesCommits)
+            try database.query("\(setting) = on")
+            // A session has the value of its beginning.
+            try database.query(
+                """
+                select pg_terminate_backend(pid) from pg_stat_activity
+                 where application_name = 'ferry gw1' and datname = current_database()
+                """
+            )
+            try await database.until { process.events.all.contains(.commits(areLosable: false)) }
+            #expect(process.events.all.filter { $0 == .commits(areLosable: true) }.count == 1)
+            #expect(await !running.figures.losesCommits)
+        }
+    }
+
     @Test func `A database without tables, or with a later version, prevents the start with a sentence`() async throws {
         let database = try await ShardDatabase(shards: 1)
         let process = try await TestProcess(database, "gw1")
