@@ -65,6 +65,12 @@ package struct ServiceEnvironment: Hashable, Sendable {
         var sockets: [String: Int32] = [:]
         for index in 0..<count {
             let name = index < given.count ? String(given[index]) : ""
+            guard !known.isEmpty else {
+                throw ServiceFault(
+                    "The service manager passes a socket with the name '\(name)', and with this configuration the program "
+                        + "takes none: start it by a unit without sockets, which Compat/systemd has."
+                )
+            }
             guard known.contains(name) else {
                 throw ServiceFault(
                     "The service manager passes a socket with the name '\(name)', and this program takes "

@@ -62,6 +62,22 @@ import Testing
         }
     }
 
+    @Test func `a gateway of several machines takes no passed socket, and says what to do`() async throws {
+        try await GatewayHarness.run { harness in
+            let parent = try ParentSocket()
+            let members: [String: String?] = [
+                "store": #"{"postgres": "host=/nonexistent", "node": "gw1"}"#,
+                "listen": #"{"port": 22000, "cert": "server.pem", "key": "server-key.pem"}"#,
+            ]
+            let output = try await harness.begin(members, input: parent.input, shell: ParentSocket.shell()).output()
+            #expect(output.status == 2)
+            let sentence =
+                "ferry: The service manager passes a socket with the name 'binary', and with this configuration the "
+                + "program takes none: start it by a unit without sockets, which Compat/systemd has.\n"
+            #expect(output.messages == sentence, "\(output.messages)")
+        }
+    }
+
     @Test func `the service manager hears of the start, of each turn of the watchdog, and of the end`() async throws {
         try await GatewayHarness.run { harness in
             let manager = try ManagerSocket()
