@@ -4,6 +4,8 @@ grant usage on schema ferry to shop;
 grant insert (client, key, token, payload, headers, due, expires) on ferry.push to shop;
 grant select (id) on ferry.push to shop;
 grant select on ferry.outcome to shop;
+-- The worker's role sees when transactions of other roles began, for ferry_worker_oldest_transaction_seconds.
+grant pg_read_all_stats to ferry;
 
 -- For the application: the push is part of its own transaction, and goes only if that commits.
 begin;

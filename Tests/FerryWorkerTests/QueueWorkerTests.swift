@@ -25,6 +25,32 @@ struct QueueWorkerTests {
         await world.end()
     }
 
+    @Test func `With the grant of queue.sql, the worker sees transactions of other roles`() async throws {
+        let world = try await QueueWorld()
+        let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        let example = tests.deletingLastPathComponent().appending(path: "Examples/Queue/queue.sql")
+        let lines = try String(contentsOf: example, encoding: .utf8).split(separator: "\n")
+        let grant = try #require(lines.first { $0 == "grant pg_read_all_stats to ferry;" })
+        // The roles are those of the whole server.
+        let role = "worker_\(world.database)"
+        try world.query(
+            """
+            create role \(role) login; grant usage on schema ferry to \(role);
+            grant all on all tables in schema ferry to \(role); \(grant.replacing("to ferry", with: "to \(role)"))
+            """
+        )
+        let other = PostgresSession(PostgresSettings(world.server.connection(to: world.database), name: "other"))
+        _ = try await other.send(PostgresStatement("begin"), within: .seconds(10))
+        _ = try await other.send(PostgresStatement("select pg_sleep(0.2)"), within: .seconds(10))
+        let worker = try await world.work { configuration in
+            configuration.postgres = configuration.postgres.replacing("user=ferry", with: "user=\(role)")
+        }
+        while await worker.figures.queue == nil { try await Task.sleep(for: .milliseconds(20)) }
+        #expect(try #require(await worker.figures.queue).oldestTransaction >= .milliseconds(200))
+        other.close()
+        await world.end()
+    }
+
     @Test func `A push carries the headers, the expiration and the apns-id of its row`() async throws {
         let world = try await QueueWorld()
         try world.query(
