@@ -157,7 +157,15 @@ extension GatewayConnection {
         let limit = endsAt - GatewayBounds.lastWord
         let quiet = GatewayBounds.shutdownQuiet + self.roundTrip + self.roundTrip
         guard self.ledger.isResolved else { return stop.handsOver ? max(limit, endsAt - quiet) : limit }
-        return min(limit, self.pace.heardAt + quiet)
+        return min(limit, max(self.pace.heardAt, self.resumedAt) + quiet)
+    }
+
+    /// Notes that the process runs again. The silence before says nothing about the client.
+    mutating func resume(now: NIODeadline) {
+        self.resumedAt = now
+        guard case .draining(var drain) = self.state else { return }
+        drain.startedAt = now
+        self.state = .draining(drain)
     }
 
     /// When a stop gives up a candidate that is a rejection. A client that never pauses would otherwise get no last

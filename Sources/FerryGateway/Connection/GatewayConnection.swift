@@ -277,6 +277,7 @@ struct GatewayConnection: ~Copyable, Sendable {
         standing: ReplayFilter.Standing,
         effects: inout [Effect]
     ) -> Action {
+        if let endsAt, endsAt < end { self.resume(now: now) }
         self.endsAt = end
         self.stop = self.stop ?? Stop(since: now, isUrgent: false)
         self.stop?.handsOver = handsOver

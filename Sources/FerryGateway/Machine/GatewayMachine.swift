@@ -250,6 +250,7 @@ final class GatewayMachine {
 
     func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: Moment) {
         guard let place = self.places[id] else { return }
+        self.putEndOff(now: now)
         self.turn(of: place, now: now) { scope, around, effects in
             let key = scope.key
             self.traffic[key.identity].heardAt = now.epochSeconds
@@ -275,6 +276,14 @@ final class GatewayMachine {
         for (id, place) in self.places.sorted(by: { $0.key.rawValue < $1.key.rawValue }) where self.places[id] != nil {
             self.turn(of: place, now: now) { $0.shutDown(id, by: end, $1, &$2) }
         }
+    }
+
+    /// Begins the end anew when it comes much too late: the process was stopped. The system has bytes that clients wrote
+    /// meanwhile, and a close would destroy them.
+    func putEndOff(now: Moment) {
+        guard let endsAt, endsAt + GatewayBounds.stopped <= now.monotonic, self.connectionCount > 0 else { return }
+        self.endsAt = nil
+        self.shutDown(now: now)
     }
 
     /// Ends the work for all clients, because another process has taken the store. That process sends the notifications

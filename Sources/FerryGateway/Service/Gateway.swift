@@ -251,7 +251,14 @@ package final class Gateway: Sendable {
         let begin = ContinuousClock.now
         self.listeners.close()
         let driver = self.driver
-        await self.wait(within: min(limit, Duration(GatewayBounds.ending))) { driver.shutDown(then: $0) }
+        let patience = min(limit, Duration(GatewayBounds.ending))
+        var waited = Duration.zero
+        repeat {
+            let start = ContinuousClock.now
+            guard await !self.wait(within: patience, { driver.shutDown(then: $0) }) else { break }
+            waited = start.duration(to: .now)
+            // So long a wait shows that the process was stopped. The machine has begun the end anew.
+        } while waited >= patience + Duration(GatewayBounds.stopped)
         // A handshake may take longer, and a client may send nothing.
         await self.listeners.stop()
         let isSettled = await self.wait(within: limit - begin.duration(to: .now)) { driver.settle(then: $0) }

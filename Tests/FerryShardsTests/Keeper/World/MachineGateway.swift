@@ -219,6 +219,10 @@ final class MachineGateway: WorldGateway {
                 let named = self.frames[wire.id]?.first { $0.identifier == response.identifier }
                 if let named { self.world.account.told(named.push) }
             }
+            if response.status == .shutdown, !self.world.postgres.isUp {
+                let followers = self.frames[wire.id]?.drop { $0.identifier != response.identifier }.dropFirst() ?? []
+                for frame in followers { self.world.account.followedUnstoredWord(frame.push) }
+            }
             wire.tell(response)
         case .closeOutput: wire.tell(nil)
         case .close:
@@ -264,7 +268,7 @@ final class MachineGateway: WorldGateway {
             for record in self.world.records(segment, in: self.owner.shard) {
                 switch record.kind {
                 case .read: self.world.account.isDurable(record.name)
-                case .answered: self.world.account.answerIsDurable(record.name, to: self)
+                case .answered: self.world.account.answerIsWritten(record.name, by: self)
                 }
             }
         }
@@ -415,6 +419,8 @@ final class MachineGateway: WorldGateway {
             self.end()
             self.run { $0.shutDown(now: $1) }
         case .ending(.clients(let until)) where machine.connectionCount == 0 || until <= self.process.now:
+            // The process was stopped, and the machine has begun the end anew.
+            if until + GatewayBounds.stopped <= self.process.now, machine.connectionCount > 0 { return self.end() }
             self.state = .ending(.store)
             self.run { $0.sealJournal(now: $1) }
         case .ending(.store) where machine.isStored(through: machine.lastSegment ?? 0):

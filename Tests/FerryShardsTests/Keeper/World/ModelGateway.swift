@@ -242,7 +242,7 @@ final class ModelGateway: WorldGateway {
             if let index = self.segments.lastIndex(where: { $0.number == number }) {
                 self.segments[index].isDurable = true
             }
-            for name in commit.answered { self.world.account.answerIsDurable(name, to: self) }
+            for name in commit.answered { self.world.account.answerIsWritten(name, by: self) }
             for job in commit.read {
                 if let name = self.jobs[job]?.name { self.world.account.isDurable(name) }
                 guard self.jobs[job]?.stage == .read else { continue }

@@ -15,6 +15,8 @@ final class ShardAccount {
         var isFromMemory: Bool
         /// Whether another process had taken the shard before.
         var isLate: Bool
+        /// Whether the answer to an earlier request for the notification was durable before.
+        var isAnswered: Bool
     }
 
     /// A notification that a gateway took over.
@@ -32,6 +34,8 @@ final class ShardAccount {
         var isRead = false
         /// Whether a process read it after another had taken the shard.
         var wasReadLate = false
+        /// Whether it followed a notification that status 10 named while PostgreSQL was away, so that no later owner knows.
+        var followedUnstoredWord = false
         /// The number of error responses that named it.
         var told = 0
         /// Whether a gateway was told that the push is durable.
@@ -47,6 +51,8 @@ final class ShardAccount {
         var sends: [Send] = []
         /// The takes whose gateways know that the answer is durable.
         var answeredTo: Set<Int> = []
+        /// The takes whose gateways have written the answer. They write it again after a failover.
+        var answeredBy: Set<Int> = []
         /// The numbers of the notification under which PostgreSQL has an answer.
         var answersStored: Set<UInt64> = []
         /// The takes whose gateways took it over, although PostgreSQL had its answer.
@@ -69,8 +75,8 @@ final class ShardAccount {
     private(set) var afterFailover = 0
     /// Pushes that arrived twice because programs sent them again after an end, and no episode expected them.
     private(set) var repeated = 0
-    /// Pushes that arrived twice because a process read them after a pause, and their programs had sent them again because
-    /// of an error response.
+    /// Pushes that arrived twice because a process handed them over after their programs had sent them again because of an
+    /// error response: it had read them after a pause, or PostgreSQL did not get the error response.
     private(set) var foundLate = 0
     private(set) var toldCount = 0
     private(set) var copyCount = 0
@@ -121,9 +127,16 @@ final class ShardAccount {
         if !self.isBad(push.number) { self.fail("an error response named \(push.number), which is good") }
     }
 
+    func followedUnstoredWord(_ push: Push) { self.pushes[push.number]?.followedUnstoredWord = true }
+
     func isDurable(_ name: Int) { self.pushes[name]?.isDurable = true }
     func answerIsDurable(_ name: Int, to gateway: any WorldGateway) {
         self.pushes[name]?.answeredTo.insert(gateway.take)
+    }
+
+    func answerIsWritten(_ name: Int, by gateway: any WorldGateway) {
+        self.pushes[name]?.answeredBy.insert(gateway.take)
+        self.answerIsDurable(name, to: gateway)
     }
 
     /// A gateway takes over late segments, and judges them together.
@@ -158,8 +171,17 @@ final class ShardAccount {
     ) {
         let isLate = self.isLate(gateway)
         let copy = job.flatMap { self.copies[gateway.owner.shard]?[$0.reader] }
+        guard let fate = self.pushes[name] else { return }
+        let isAnswered = fate.sends.contains { $0.job == job?.id && fate.answeredTo.contains($0.gateway.take) }
         self.pushes[name]?.sends.append(
-            Send(gateway: gateway, job: job?.id, copy: copy, isFromMemory: isFromMemory, isLate: isLate)
+            Send(
+                gateway: gateway,
+                job: job?.id,
+                copy: copy,
+                isFromMemory: isFromMemory,
+                isLate: isLate,
+                isAnswered: isAnswered
+            )
         )
         guard isLate, !isFromMemory else { return }
         if checkedAt + .milliseconds(1) < self.world.now || gateway.process.wasFrozen {
@@ -224,10 +246,14 @@ final class ShardAccount {
     /// allows its loss.
     func forgot(isKill: Bool) {
         let stored = self.names(self.world.postgres.tables).read
-        let kept = self.world.processes.flatMap(\.gateways).reduce(into: Set<Int>()) { $0.formUnion($1.names) }
-        for (name, push) in self.pushes where push.isRead && !kept.contains(name) {
-            if push.isRowRolledBack { self.pushes[name]?.isRowExcused = true }
-            guard !stored.contains(name) else { continue }
+        let gateways = self.world.processes.flatMap(\.gateways)
+        let kept = gateways.reduce(into: Set<Int>()) { $0.formUnion($1.names) }
+        let takes = Set(gateways.map(\.take))
+        for (name, push) in self.pushes where push.isRead {
+            if push.isRowRolledBack, !kept.contains(name) || push.answeredBy.isDisjoint(with: takes) {
+                self.pushes[name]?.isRowExcused = true
+            }
+            guard !kept.contains(name), !stored.contains(name) else { continue }
             if push.isRolledBack || isKill && !push.isDurable {
                 if !push.isExcused, push.isDurable { self.excusedDurable += 1 }
                 self.pushes[name]?.isExcused = true
@@ -287,7 +313,7 @@ final class ShardAccount {
                 // Counted by `afterCheck`.
             } else if fate.wasAnswerLost {
                 self.afterFailover += 1
-            } else if earlier.contains(where: { fate.answeredTo.contains($0.gateway.take) }) {
+            } else if send.isAnswered {
                 self.fail("\(name) was sent again although its answer was durable")
             } else {
                 self.inFlight += 1
@@ -297,9 +323,10 @@ final class ShardAccount {
 
     /// Checks a notification that was sent under two numbers: its program had sent it again.
     private func checkCopy(_ name: Int, _ fate: Fate, _ send: Send, of others: ArraySlice<Send>) {
-        if send.copy == .unanswered || others.contains(where: { $0.copy == .unanswered }) {
+        let copies = Set(([send] + others).compactMap(\.copy))
+        if copies.contains(.unanswered) {
             self.repeated += 1
-        } else if fate.wasReadLate, send.copy == .followed || others.contains(where: { $0.copy == .followed }) {
+        } else if fate.wasReadLate || fate.followedUnstoredWord, copies.contains(.followed) {
             self.foundLate += 1
         } else if self.world.postgres.hasLostCommits {
             self.afterFailover += 1
