@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryOptions
 internal import FerryPlatform
 internal import FerryProxy
+internal import FerryShards
 internal import FerryTerminal
 internal import FerryWorker
 
@@ -29,7 +30,9 @@ struct WorkerPlan {
             }
             return path
         }
-        let tokens = TokenSources()
+        // All gateways and workers with a database have one token for each key.
+        let node = "\(ProcessInfo.processInfo.hostName) worker"
+        let tokens = TokenSources(sharedIn: PostgresTokens(connection: file.postgres, node: node))
         var upstreams: [(name: String, configuration: HTTP2Configuration)] = []
         var secrets: [(file: OptionFile, holds: String)] = []
         for (name, upstream) in file.upstreams.sorted(by: { $0.key < $1.key }) {
