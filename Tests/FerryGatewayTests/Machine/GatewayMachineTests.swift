@@ -452,7 +452,7 @@ import Testing
         scene.push([3], 3, on: connection)
         for token: UInt8 in 1...3 { scene.answer([token], .accepted(.confirmed)) }
         scene.wait(.seconds(15))
-        #expect(scene.sent.count == 3)
+        #expect(scene.machine.counts.accepted == 3)
         #expect(scene.told == [ErrorResponse(status: .shutdown, identifier: 3)])
         #expect(scene.machine.connectionCount == 0)
     }

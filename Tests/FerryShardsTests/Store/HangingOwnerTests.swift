@@ -71,6 +71,24 @@ struct HangingOwnerTests {
         func stopAfterParse() { self.write(Self.message("P", Array("\0select 1\0".utf8) + [0, 0])) }
     }
 
+    @Test func `Without that look its session stays, whatever time-outs it has`() async throws {
+        let database = try await ShardDatabase()
+        let hanging = try RawSession(database.server, database.name)
+        hanging.query("select * from ferry.take(0, 'gw1', (select term from ferry.shard where id = 0))")
+        hanging.stopAfterParse()
+        let hangs = """
+            from pg_stat_activity a join pg_locks l on l.pid = a.pid and l.locktype = 'advisory' where a.state <> 'idle' \
+            and a.datname = '\(database.name)'
+            """
+        // The session's own limits are one second.
+        try await database.until {
+            try database.query("select max(clock_timestamp() - a.state_change) > interval '8 s' \(hangs)") == "t"
+        }
+        _ = try database.query("select pg_terminate_backend(a.pid) \(hangs)")
+        try await database.until { try database.query("select count(*) \(hangs)") == "0" }
+        withExtendedLifetime(hanging) {}
+    }
+
     @Test func `The look of another process ends its session, and the shard is free`() async throws {
         let database = try await ShardDatabase()
         let hanging = try RawSession(database.server, database.name)

@@ -218,6 +218,10 @@ struct PostgresStoreTests {
         let began = ContinuousClock.now
         #expect(await owner.commit(2, epoch, changes: rows([3, 1]) + rows([2], isListed: false)) == .durable)
         #expect(ContinuousClock.now - began < .seconds(2))
+        // A statement that does not pass over the reader's rows waits for it.
+        #expect(throws: (any Error).self) {
+            try database.query("set lock_timeout = '100ms'; update ferry.feedback set since = 0")
+        }
         let second = try await owner.store.feedback(of: "app")
         #expect(second.rows.map(\.token) == [[3, 3]])
         #expect(try await owner.store.feedback(of: "other").rows.isEmpty)
