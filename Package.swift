@@ -282,8 +282,10 @@ let package = Package(
         .target(
             name: "FerryBench",
             dependencies: [
+                .target(name: "CFerryPostgreSQL", condition: .when(traits: ["PostgreSQL"])),
                 "Ferry", "FerryBinary", "FerryCore", "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryMachine",
-                "FerryOpenSSL", "FerryPlatform", "FerryPostgres", "FerryTerminal", "FerryTesting", "FerryWorker",
+                "FerryOpenSSL", "FerryPlatform", "FerryPostgres", "FerryShards", "FerryTerminal", "FerryTesting",
+                "FerryWorker",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -3,7 +3,7 @@ internal import FerryTerminal
 /// The measurements of one call of `ferry bench`.
 package struct BenchPlan: Sendable {
     package enum Target: String, CaseIterable, Sendable {
-        case binary, http2, gateway, worker
+        case binary, http2, gateway, store, worker
 
         /// The names of the runs, in the order in which they are made.
         package var runs: [String] {
@@ -11,19 +11,21 @@ package struct BenchPlan: Sendable {
             case .binary: BinaryBench.names
             case .http2: HTTP2Bench.names
             case .gateway: GatewayBench.names
+            case .store: StoreBench.names
             case .worker: WorkerBench.names
             }
         }
 
-        /// The number of notifications of the longest run: some seconds of work.
+        /// The number of notifications of the longest run, or of commits: some seconds of work.
         package var count: Int {
             #if DEBUG
-            20_000
+            self == .store ? 1000 : 20_000
             #else
             switch self {
             case .binary: 10_000_000
             case .http2: 2_000_000
             case .gateway: 1_000_000
+            case .store: 4000
             case .worker: 300_000
             }
             #endif
@@ -34,16 +36,19 @@ package struct BenchPlan: Sendable {
     package static let bareRun = HTTP2Bench.Scenario.bare.rawValue
 
     package var target: Target
-    /// The number of notifications of the longest run.
+    /// The number of notifications of the longest run, or of commits.
     package var count: Int
     /// Of binary and HTTP/2.
     package var provider = BenchProvider()
     /// The delay of APNs' answers in the gateway's run `gateway-delayed`; nil: the usual delay.
     package var upstreamDelay: Duration?
-    /// The file of the gateway's store; nil: no store. Each run removes the file at its end.
+    /// The file of the gateway's store, or ``storeInPostgres``; nil: no store. Each run removes the file at its end.
     package var store: String?
-    /// The connection string of the worker's database.
+    /// The connection string of a database without Ferry's tables.
     package var postgres: String?
+
+    /// The word for a store of the gateway that is in ``postgres``.
+    package static let storeInPostgres = "postgres"
 
     package init(_ target: Target, count: Int? = nil) {
         self.target = target
@@ -79,11 +84,21 @@ package struct BenchPlan: Sendable {
         case .gateway:
             var options = GatewayBench.Options()
             if let upstreamDelay { options.upstreamDelay = upstreamDelay }
-            options.store = self.store
+            switch self.store {
+            case nil: break
+            case Self.storeInPostgres: options.store = .postgres(try self.database())
+            case let file?: options.store = .file(file)
+            }
             return try GatewayBench(count: self.count, options)
+        case .store:
+            return StoreBench(count: self.count, postgres: try self.database())
         case .worker:
-            guard let postgres else { throw CommandFailure.usage("--postgres is missing: name a database.") }
-            return try WorkerBench(count: self.count, postgres: postgres)
+            return try WorkerBench(count: self.count, postgres: try self.database())
         }
+    }
+
+    private func database() throws -> String {
+        guard let postgres else { throw CommandFailure.usage("--postgres is missing: name a database.") }
+        return postgres
     }
 }

@@ -41,25 +41,34 @@ struct GatewayBench: Benchmark {
         var isPaced: Bool { self == .directPaced || self == .paced }
     }
 
-    /// What `ferry bench gateway` may change.
-    struct Options {
-        /// The delay of APNs' answers in the run ``Scenario/delayed``.
-        var upstreamDelay: Duration = .milliseconds(50)
-        /// The file of the gateway's store, which is removed after each run. Nil: no store.
-        var store: String?
+    /// The place of the gateway's store.
+    enum Store {
+        /// A file, which is removed after each run.
+        case file(String)
+        /// The connection string of a database without Ferry's tables. Each run makes and removes them.
+        case postgres(String)
 
         /// The store's file, and those that SQLite and the store keep beside it.
-        var storeFiles: [String] {
-            self.store.map { store in ["", "-wal", "-shm", "-mark"].map { store + $0 } } ?? []
+        var files: [String] {
+            guard case .file(let path) = self else { return [] }
+            return ["", "-wal", "-shm", "-mark"].map { path + $0 }
         }
 
-        /// Whether one of ``storeFiles`` is there already, of whatever kind.
-        var hasStoreFiles: Bool {
-            self.storeFiles.contains { file in
+        /// Whether one of ``files`` is there already, of whatever kind.
+        var hasFiles: Bool {
+            self.files.contains { file in
                 var status = stat()
                 return lstat(file, &status) == 0
             }
         }
+    }
+
+    /// The settings that `ferry bench gateway` may change.
+    struct Options {
+        /// The delay of APNs' answers in the run ``Scenario/delayed``.
+        var upstreamDelay: Duration = .milliseconds(50)
+        /// Nil: no store.
+        var store: Store?
     }
 
     /// A run fails when so much time passes without a notification.
@@ -72,7 +81,7 @@ struct GatewayBench: Benchmark {
 
     /// - Throws: ``CommandFailure`` when the store's file exists: a run would remove it, a device such as `/dev/null` too.
     init(count: Int, _ options: Options) throws {
-        guard !options.hasStoreFiles else {
+        guard options.store?.hasFiles != true else {
             throw CommandFailure.usage("The file of --store exists already; it would be removed, so name a new one.")
         }
         self.count = count
@@ -104,10 +113,31 @@ struct GatewayBench: Benchmark {
         _ apns: SimulatedAPNs,
         _ recorder: GatewayBenchRecorder
     ) async throws -> BenchResult {
-        let gateway = try await LocalGateway.start(before: apns, self.credentials, on: self.threads.gateways) {
-            $0.store = self.options.store.map { SQLiteStore(path: $0) }
+        let gateways = self.threads.gateways
+        guard case .postgres(let connection) = self.options.store, let gateways else {
+            let gateway = try await LocalGateway.start(before: apns, self.credentials, on: gateways) {
+                if case .file(let path) = self.options.store { $0.store = SQLiteStore(path: path) }
+            }
+            return try await self.serve(scenario, gateway, recorder)
         }
-        return try await gateway.serving(stopWithin: .seconds(10), afterErrorWithin: .zero) {
+        return try await BenchDatabase.with(connection) { database in
+            let eventLoop = gateways.next()
+            let gateway = try await LocalGateway.start(
+                before: apns,
+                self.credentials,
+                on: gateways,
+                sharing: (try await database.store(on: eventLoop), eventLoop)
+            )
+            return try await self.serve(scenario, gateway, recorder)
+        }
+    }
+
+    private func serve(
+        _ scenario: Scenario,
+        _ gateway: LocalGateway,
+        _ recorder: GatewayBenchRecorder
+    ) async throws -> BenchResult {
+        try await gateway.serving(stopWithin: .seconds(10), afterErrorWithin: .zero) {
             try await self.run(scenario, $0, recorder)
         }
     }
@@ -212,6 +242,6 @@ struct GatewayBench: Benchmark {
     }
 
     private func removeStore() {
-        for file in self.options.storeFiles { unlink(file) }
+        for file in self.options.store?.files ?? [] { unlink(file) }
     }
 }

@@ -1,7 +1,6 @@
 internal import Ferry
 internal import FerryForwarding
 internal import FerryPostgres
-internal import FerryTerminal
 internal import FerryTesting
 internal import FerryWorker
 internal import NIOPosix
@@ -34,7 +33,6 @@ struct WorkerBench: Benchmark {
     private static let depth = 20_000
     /// The rows of one insert.
     private static let step = 1000
-    private static let limit: Duration = .seconds(60)
     /// A run fails when so much time passes without an outcome.
     private static let patience: Duration = .seconds(30)
 
@@ -51,41 +49,24 @@ struct WorkerBench: Benchmark {
     }
 
     func run(_ scenario: Scenario) async throws -> BenchResult {
-        let setup = PostgresSetup(self.postgres)
-        defer { setup.close() }
-        guard try await setup.condition() == .empty else {
-            throw CommandFailure.usage("The database has Ferry's tables, which a run would remove: name another one.")
-        }
-        _ = try await setup.make(shards: 1)
-        let session = PostgresSession(PostgresSettings(self.postgres, name: "ferry bench"))
-        defer { session.close() }
-        do {
-            let result = try await self.run(scenario, session)
-            try await Self.run("drop schema ferry cascade", session)
-            return result
-        } catch {
-            _ = try? await Self.run("drop schema ferry cascade", session)
-            throw error
-        }
-    }
-
-    private func run(_ scenario: Scenario, _ session: PostgresSession) async throws -> BenchResult {
         var configuration = SimulatedAPNs.Configuration(credentials: self.credentials)
         configuration.script.answerDelay = Self.delay
-        return try await SimulatedAPNs.start(configuration, on: self.threads.servers).serving { apns in
-            try await self.run(scenario, session, apns)
+        return try await BenchDatabase.with(self.postgres) { database in
+            try await SimulatedAPNs.start(configuration, on: self.threads.servers).serving { apns in
+                try await self.run(scenario, database, apns)
+            }
         }
     }
 
     private func run(
         _ scenario: Scenario,
-        _ session: PostgresSession,
+        _ database: BenchDatabase,
         _ apns: SimulatedAPNs
     ) async throws -> BenchResult {
         let total = self.count(of: scenario)
         var inserted = scenario == .full ? total : min(Self.depth, total)
-        try await Self.insert(inserted, session)
-        try await Self.run("analyze ferry.push", session)
+        try await Self.insert(inserted, database)
+        try await database.run("analyze ferry.push")
         var configuration = QueueWorker.Configuration(
             postgres: self.postgres,
             clients: [WorkerClient(name: "bench", upstream: 0, topics: [Self.topic])]
@@ -106,7 +87,7 @@ struct WorkerBench: Benchmark {
                     upstreams: [upstream],
                     on: self.threads.clients.next()
                 )
-                try await self.deliver(total, &inserted, worker, session)
+                try await self.deliver(total, &inserted, worker, database)
                 await worker.stop(within: .seconds(5))
                 return Latencies(nanoseconds: [])
             }
@@ -115,9 +96,8 @@ struct WorkerBench: Benchmark {
             throw error
         }
         _ = await upstream.provider.shutDown(within: .zero)
-        let rows = try await Self.run(
-            "select count(*), (select count(*) from ferry.push) from ferry.outcome where word = 'accepted'",
-            session
+        let rows = try await database.run(
+            "select count(*), (select count(*) from ferry.push) from ferry.outcome where word = 'accepted'"
         )
         let (outcomes, left) = (Int(rows.integer(0, 0) ?? 0), Int(rows.integer(0, 1) ?? 0))
         guard outcomes == total, left == 0, apns.counts.accepted == total else {
@@ -134,7 +114,7 @@ struct WorkerBench: Benchmark {
         _ total: Int,
         _ inserted: inout Int,
         _ worker: QueueWorker,
-        _ session: PostgresSession
+        _ database: BenchDatabase
     ) async throws {
         var (last, since) = (0, ContinuousClock.now)
         while true {
@@ -147,10 +127,10 @@ struct WorkerBench: Benchmark {
             }
             let missing = min(total - inserted, Self.depth - (inserted - done))
             if missing >= Self.step {
-                try await Self.insert(missing, session)
+                try await Self.insert(missing, database)
                 inserted += missing
             } else if inserted < total, total - inserted < Self.step {
-                try await Self.insert(total - inserted, session)
+                try await Self.insert(total - inserted, database)
                 inserted = total
             } else {
                 try await Task.sleep(for: .milliseconds(2))
@@ -159,27 +139,17 @@ struct WorkerBench: Benchmark {
     }
 
     /// Inserts rows with payloads of 200 bytes, 1,000 in each transaction.
-    private static func insert(_ count: Int, _ session: PostgresSession) async throws {
+    private static func insert(_ count: Int, _ database: BenchDatabase) async throws {
         for start in stride(from: 0, to: count, by: Self.step) {
-            try await Self.run(
+            try await database.run(
                 """
                 insert into ferry.push (client, token, payload)
                   select 'bench', md5(random()::text) || md5(random()::text),
                     ('{"aps":{"alert":"' || repeat('x', 180) || '"}}')::json
                   from generate_series(1, $1::bigint)
                 """,
-                session,
                 [.integer(Int64(min(Self.step, count - start)))]
             )
         }
-    }
-
-    @discardableResult
-    private static func run(
-        _ text: StaticString,
-        _ session: PostgresSession,
-        _ values: [PostgresValue] = []
-    ) async throws(PostgresError) -> PostgresRows {
-        try await session.send(PostgresStatement(text, values), within: Self.limit)
     }
 }

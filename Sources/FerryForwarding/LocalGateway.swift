@@ -16,15 +16,18 @@ package struct LocalGateway: LocalServer {
     ///
     /// - Parameters:
     ///   - group: the event loops of the gateway and of its connections to APNs.
+    ///   - shared: a store of several gateways, and the event loop on which it runs; the gateway runs there, too.
     ///   - change: changes the configuration.
     package static func start(
         before apns: SimulatedAPNs,
         _ credentials: TestCredentials,
         on group: (any EventLoopGroup)? = nil,
+        sharing shared: (store: any SharedStore, eventLoop: any EventLoop)? = nil,
         _ change: (inout Gateway.Configuration) -> Void = { _ in }
     ) async throws -> LocalGateway {
         var forwarding = credentials.http2(to: apns, try credentials.tokenSource(), outcomes: .discard)
         if let group { forwarding.eventLoopGroup = group }
+        if let shared { forwarding.right = shared.store.right }
         let upstream = try GatewayUpstream.over(http2: forwarding)
         var configuration = Gateway.Configuration(
             identity: credentials.server,
@@ -32,9 +35,10 @@ package struct LocalGateway: LocalServer {
             identities: [ClientIdentity(name: "old stack", routes: [0])],
             routes: [Route(upstream: 0, topic: Array(Self.topic.utf8))]
         )
+        if let shared { configuration.store = shared.store }
         change(&configuration)
         do {
-            let gateway = try await Gateway.start(configuration, upstreams: [upstream], on: group)
+            let gateway = try await Gateway.start(configuration, upstreams: [upstream], on: shared?.eventLoop ?? group)
             return LocalGateway(gateway: gateway, upstream: upstream, credentials: credentials)
         } catch {
             _ = await upstream.provider.shutDown(within: .zero)

@@ -79,6 +79,7 @@ import Testing
         ["apns"], ["http2", "--run", "batch-hold"], ["binary", "--bare"],
         ["http2", "--bare", "--run", "http2-batch"], ["gateway", "--bare"], ["http2", "--store", "x.db"],
         ["binary", "--upstream-delay-ms", "1"], ["gateway", "--upstream-delay-ms", "-1"],
+        ["store"], ["worker"], ["gateway", "--store", "postgres"], ["gateway", "--postgres", "host=/tmp"],
     ])
     func `what there is no run of is bad usage`(arguments: [String]) async throws {
         try await TemporaryDirectory.with { directory in

@@ -14,7 +14,8 @@ import Testing
     /// * A protocol knows neither TLS nor the other protocol, and nothing below `Ferry` has sockets of a client.
     /// * `FerryServer` knows no client, and `FerryGateway` knows neither `Ferry` nor `FerryHTTP2`: `FerryForwarding` joins
     ///   them.
-    /// * `FerryPostgres` alone knows libpq. The gateway knows no PostgreSQL: `FerryShards` joins them.
+    /// * `FerryPostgres` alone knows libpq, and `FerryBench`, which measures it bare. The gateway knows no PostgreSQL:
+    ///   `FerryShards` joins them.
     /// * No product but the command and `FerryAppStoreTesting` imports `FerryTesting`.
     private static let arrows: [String: [String]] = [
         "FerryPlatform": [],
@@ -53,8 +54,9 @@ import Testing
             "Ferry", "FerryCore", "FerryGateway", "FerryOpenSSL", "FerryTerminal", "FerryTesting", "FerryWorker",
         ],
         "FerryBench": [
-            "Ferry", "FerryBinary", "FerryCore", "FerryForwarding", "FerryGateway", "FerryHTTP2", "FerryMachine",
-            "FerryOpenSSL", "FerryPostgres", "FerryTerminal", "FerryTesting", "FerryWorker",
+            "CFerryPostgreSQL", "Ferry", "FerryBinary", "FerryCore", "FerryForwarding", "FerryGateway", "FerryHTTP2",
+            "FerryMachine", "FerryOpenSSL", "FerryPostgres", "FerryShards", "FerryTerminal", "FerryTesting",
+            "FerryWorker",
         ],
         "FerryDemo": [
             "Ferry", "FerryAppStore", "FerryAppStoreTesting", "FerryCore", "FerryForwarding", "FerryGateway",

@@ -19,6 +19,8 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
               ferry bench http2 --bare
               ferry bench http2 --connections 4 --loops 4
               ferry bench gateway --store bench.db
+              ferry bench gateway --store postgres --postgres "host=/run/postgresql dbname=bench"
+              ferry bench store --postgres "host=/run/postgresql dbname=bench"
               ferry bench worker --postgres "host=/run/postgresql dbname=bench" --json
             """
     )
@@ -35,7 +37,7 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
             """
             How many notifications the longest run sends; others send a fixed share of it. (default: for binary \
             \(BenchPlan.Target.binary.count), for http2 \(BenchPlan.Target.http2.count), for gateway \(BenchPlan.Target.gateway.count), \
-            for worker \(BenchPlan.Target.worker.count))
+            for worker \(BenchPlan.Target.worker.count), and for store \(BenchPlan.Target.store.count) commits)
             """
         )
     )
@@ -83,20 +85,29 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
     )
     var upstreamDelay: Int?
 
-    @Option(help: ArgumentHelp("Of the gateway: keep a store in this new file, which is removed.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "Of the gateway: keep a store in this new file, which is removed; or in PostgreSQL.",
+            valueName: "file|\(BenchPlan.storeInPostgres)"
+        )
+    )
     var store: String?
 
     @Option(
         help: ArgumentHelp(
-            "Of the worker: a connection string of a database, in which each run makes and removes Ferry's tables.",
+            """
+            Of the worker, the store, and the gateway with --store postgres: a connection string of a database, in which \
+            each run makes and removes Ferry's tables.
+            """,
             valueName: "connection"
         )
     )
     var postgres: String?
 
     func validate() throws {
-        guard (self.target == .worker) == (self.postgres != nil) else {
-            throw ValidationError("--postgres belongs to worker, which needs it.")
+        let isInPostgres = self.target == .gateway && self.store == BenchPlan.storeInPostgres
+        guard (self.target == .worker || self.target == .store || isInPostgres) == (self.postgres != nil) else {
+            throw ValidationError("--postgres belongs to worker, store and gateway --store postgres, which need it.")
         }
         if let count, !(1000...1_000_000_000 ~= count) { throw ValidationError("--count takes 1000 to 1000000000.") }
         if self.bare, self.target != .http2 || !self.only.isEmpty {

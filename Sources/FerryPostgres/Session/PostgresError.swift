@@ -34,6 +34,12 @@ package struct PostgresError: Error, Hashable, CustomStringConvertible {
         }
     }
 
+    /// The error of each session in a build without the trait `PostgreSQL`.
+    package static let missing = PostgresError(
+        .unusable,
+        "This build of Ferry has no PostgreSQL: build it with --traits PostgreSQL."
+    )
+
     /// Codes after which the session is of no use, because the server ends it or has become read-only.
     static func endsSession(_ state: String) -> Bool {
         // read_only_sql_transaction; operator_intervention: shutdown, crash, idle session time-out.

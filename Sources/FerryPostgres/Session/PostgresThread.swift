@@ -245,12 +245,8 @@ struct PostgresThread {
     init(_ inbox: PostgresInbox) { self.inbox = inbox }
 
     func run(_ settings: PostgresSettings, _ onEnd: (PostgresError?) -> Void) {
-        let error = PostgresError(
-            .unusable,
-            "This build of Ferry has no PostgreSQL: build it with --traits PostgreSQL."
-        )
-        for request in self.inbox.end(error) { request.then(.failure(error)) }
-        onEnd(error)
+        for request in self.inbox.end(.missing) { request.then(.failure(.missing)) }
+        onEnd(.missing)
     }
 }
 #endif
