@@ -1,11 +1,11 @@
 package import NIOCore
 internal import Synchronization
 
-/// The right of a process to send notifications, and error responses about them. It ends at a time, unless its owner
-/// extends it before.
+/// The right of a process to send notifications, and error responses about them. It ends at a set time. The store extends it
+/// while the process is the owner.
 ///
-/// Another process may have the store of a gateway that was paused or cut off. Without the right, the gateway would send
-/// each notification a second time.
+/// A gateway that was paused, or that does not reach its store, may have lost the store to another process. If its right did
+/// not end, both processes would send the same notifications.
 ///
 /// Any thread may use the object.
 package final class ForwardingRight: Sendable {

@@ -124,9 +124,11 @@ package enum PagePiece {
             """
     }
 
-    /// A table of counts by a word, the largest first. Without counts it is empty.
+    /// Returns a table with a row for each name in `counts`, the largest count first. Without counts it is empty.
     ///
-    /// - Parameter member: the member of the status that has the counts.
+    /// - Parameters:
+    ///   - word: the heading of the column of names.
+    ///   - member: the member of the status that has the counts.
     package static func counts(_ title: String, _ word: String, _ member: String, _ counts: [String: Int]) -> String {
         guard !counts.isEmpty else { return "" }
         let rows = counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { name, count in
@@ -135,8 +137,8 @@ package enum PagePiece {
         return self.table(title, [(word, false), ("count", true)], rows)
     }
 
-    /// Returns a name as one step of a binding's path. Dots and bars in it are escaped, because the page's script
-    /// splits the binding there.
+    /// Returns a name as one step of a path into the status, such as `refusals.BadDeviceToken|n`. In a path, dots divide the steps
+    /// and a bar ends them, so both are escaped in the name, and so is `%`.
     static func key(_ name: String) -> String {
         [("%", "%25"), (".", "%2E"), ("|", "%7C")].reduce(name) { $0.replacing($1.0, with: $1.1) }
     }

@@ -294,7 +294,7 @@ package struct AdminAnswer: Sendable {
         self.body = body
     }
 
-    /// An answer of one sentence.
+    /// An answer of plain text.
     package init(status: Int, _ sentence: String) {
         self.init(status: status, contentType: "text/plain; charset=utf-8", body: Array((sentence + "\n").utf8))
     }

@@ -8,12 +8,12 @@ public import ServiceLifecycle
 ///
 /// | bound | value |
 /// |---|---|
-/// | connections | ``Configuration/connectionLimit``; a further one closes the one that is idle longest between two requests, or else the one that has waited longest for a whole request |
+/// | connections | ``Configuration/connectionLimit``. A further one closes the connection that has been idle for longest between two requests. If none is idle, it closes the one that has waited longest for a whole request |
 /// | body | 256 KiB; with version 1, 2 MiB |
 /// | all bodies together | 128 MiB; beyond it, the connection that has waited longest is closed |
 /// | from the head of a request to its end | 10 s |
-/// | to the answer | 3 s: ``AppStoreReceiver/answerLimit`` |
-/// | between two requests | 30 s |
+/// | from the end of a request to its answer | 3 s: ``AppStoreReceiver/answerLimit`` |
+/// | from the start of a connection, or from an answer, to the head of the next request | 30 s |
 public final class AppStoreServer: Service {
     /// The address, the path and the certificate of a server.
     public struct Configuration: Sendable {

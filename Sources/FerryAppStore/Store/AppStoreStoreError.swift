@@ -19,7 +19,7 @@ public struct AppStoreStoreError: Error, Hashable, Sendable, CustomStringConvert
 
     /// The kind of fault. Programs decide by it, because sentences may change.
     public let code: Code
-    /// One sentence with the file, the fault and what to do.
+    /// The fault in words for an operator. They name the file if the fault is one of the file.
     public let description: String
 
     init(_ code: Code, _ description: String) {

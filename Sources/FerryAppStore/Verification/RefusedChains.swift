@@ -1,5 +1,5 @@
-/// The certificate chains that were refused lately, with the reasons. A repeated post with such a chain costs no
-/// further check.
+/// The certificate chains that were refused lately for a fault that no date cures, with the reasons. Another post with such a
+/// chain needs no second check of the chain.
 struct RefusedChains {
     /// The largest number of remembered chains, some 200 KB. At the limit, all are forgotten.
     static let limit = 1024

@@ -2,7 +2,7 @@ internal import FerryOpenSSL
 
 /// The recent answers of OCSP responders, without a clock. Times are seconds since 1970.
 struct RevocationCache {
-    /// The time for which an answer is used, in seconds. Apple's own library uses the same time.
+    /// The longest time for which an answer is used, in seconds. Apple's own library has the same limit.
     static let lifetime = 15 * 60
     /// The pause before a responder without a usable answer is asked again, in seconds. Without it, each notification
     /// would wait for the responder.

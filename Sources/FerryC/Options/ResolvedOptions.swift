@@ -2,7 +2,8 @@ internal import Ferry
 internal import FerryCore
 internal import FerryOptions
 
-/// The options of a call, merged with those of the file of `config`. The options of the file win.
+/// The options of a call, merged with those of the file that its option `config` names. The file wins, except for `outcomes`
+/// and `events`.
 struct ResolvedOptions {
     var options: OptionObject
     /// The file of `config`, if the call names one.

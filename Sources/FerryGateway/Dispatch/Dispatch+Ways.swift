@@ -6,7 +6,8 @@ internal import NIOCore
 extension Dispatch {
     // MARK: To the upstream
 
-    /// Passes the next notifications for an upstream to `body`, batch after batch, until `body` leaves some of a batch.
+    /// Passes the next notifications for an upstream to `body`: batches for the common connection, until `body` leaves some of
+    /// one, and then at most one batch for the open side connection.
     package mutating func withBatches(for upstream: Int, _ body: (UpstreamWay, inout PushBatch) -> Void) {
         guard !self.isAbandoned else { return }
         let outgoing = self.outgoing[upstream]

@@ -185,7 +185,8 @@ extension ClientIdentity: NumberedRow {
     /// The name for people.
     package var label: String { self.listenerUpstream.map { "\(self.name) (\($0))" } ?? self.name }
 
-    /// Whether both have the same settings. Another key of an upstream makes no difference.
+    /// Whether this identity and `other` have the same settings. Routes are compared by topic and upstream alone, so another
+    /// ``Route/upstreamKey`` is no difference.
     fileprivate func isSame(as other: ClientIdentity, _ routes: [Route]) -> Bool {
         self.mode == other.mode && self.resends == other.resends && self.repeatsUnknown == other.repeatsUnknown
             && self.sign == other.sign && self.routes.count == other.routes.count

@@ -7,7 +7,7 @@ struct ListenGroup: Hashable, Sendable {
         case feedback
     }
 
-    /// The sign by which a reload finds a socket again.
+    /// The properties by which a reload finds a socket that is already open.
     struct Address: Hashable, Sendable {
         var service: Service
         var host: String

@@ -262,7 +262,7 @@ final class GatewayDriver: @unchecked Sendable {
             self.addresses[id] = client
             onConnection(client, true)
         }
-        // At the shutdown, the machine has given the connection a deadline.
+        // During a shutdown, the machine has given the new connection a deadline. This sets the timer for it.
         self.lookAround()
         return id
     }

@@ -17,9 +17,9 @@ package struct GatewayRoom: Hashable, Sendable {
     /// The descriptors of a gateway that shares its process: its event loop, and its session with the database.
     private static let shared = 6
 
-    /// The number of connections of old clients to each gateway.
+    /// The largest number of connections of clients to each gateway.
     package var clients: Int
-    /// The number of connections to the feedback service; 0 without the service.
+    /// The largest number of connections to the feedback service; 0 without the service.
     package var readers: Int
 
     /// - Parameter gateways: the largest number of gateways in the process. Each of them may begin while the others are full.

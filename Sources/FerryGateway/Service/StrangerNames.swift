@@ -29,7 +29,8 @@ struct StrangerNames {
         func isOver(_ now: NIODeadline) -> Bool { self.last + StrangerNames.checkMemory <= now }
     }
 
-    /// Returns the reason to report for a refused address; nil if it was reported a moment ago.
+    /// Returns the reason to report for a refused address, cut to ``reasonLimit``. Returns nil if the address was reported with
+    /// this reason in the last minute, or if ``limit`` others were.
     mutating func name(_ address: String, refusedFor reason: String, now: NIODeadline) -> String? {
         let reason = String(reason.beginning(utf8: Self.reasonLimit))
         let refusal = "\(address) \(reason)"

@@ -1,7 +1,8 @@
 internal import FerryMachine
 internal import NIOCore
 
-/// A stop for sending while APNs rejects many notifications in a row, for reasons for which it closes connections.
+/// A stop for sending while APNs rejects many notifications in a row, for reasons for which it closes connections. Server
+/// errors are counted for each connection; see ``Conduct``.
 ///
 /// ```
 ///            threshold in a row                      pause over

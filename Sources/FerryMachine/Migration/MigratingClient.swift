@@ -1,7 +1,8 @@
 package import FerryCore
 package import NIOCore
 
-/// A client of two protocols, without I/O. It gives each notification to one of two machines, and is a machine itself.
+/// A provider over two protocols, without I/O. It gives each notification to one of two machines, its sides, and is a machine
+/// itself.
 ///
 /// ```
 ///               the rule's side, the other one if that is down or cannot take it
@@ -14,8 +15,9 @@ package import NIOCore
 ///                                   └────────────────────────────────────┘
 /// ```
 ///
-/// A notification is in the front or on exactly one side, and gets its outcome there. No table of notifications is
-/// needed, because their entries keep the caller's tags.
+/// While a group of devices moves to the other side, its notifications wait in the ``MigrationFront``. A notification is in the
+/// front or on exactly one side, and gets its outcome there. Front and sides keep the caller's tag with each notification, so
+/// this type needs no table of notifications.
 ///
 /// `Docs/begin/migration.md` describes the behaviour.
 package struct MigratingClient<
