@@ -51,8 +51,8 @@ struct StoreMoveCommand: AsyncParsableCommand {
         commandName: "move",
         abstract: "Asks the owner of a shard to hand it over to another gateway.",
         discussion: """
-            The owner lets its clients finish, as at a shutdown, for 10 seconds at most. The other gateway then takes the \
-            shard at once. If it does not, any gateway takes it after some seconds.
+            The owner lets its clients finish, as at a shutdown, for some 5 seconds at most. The other gateway then takes \
+            the shard at once. If it does not, any gateway takes it after some seconds.
             """
     )
 
