@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import itertools
 import json
+import random
 import select
 import socket
 import ssl
@@ -12,12 +13,15 @@ import struct
 import threading
 import time
 
-from stage import PATIENCE, reset
+from stage import PATIENCE, PAYLOAD, Client, reset
 
 # The first bytes of tokens that the simulated APNs refuses with 400, and with 410.
 BAD, GONE = "bad0", "9041"
 # The time before the end of a connection in which a push may still be on its way.
 ON_THE_WAY = 0.5
+# Libraries send again at once.
+COPY = 0.001
+EXPIRATION = struct.pack(">I", 2**31 - 1)
 # A program that has sent everything, and hears nothing for so long, ends its connection.
 QUIET = 3
 # Programs that read the feedback service do not come through HAProxy.
@@ -56,7 +60,15 @@ class Arrivals:
 
 
 class Sender:
-    """An old program that sends pushes at a pace, and sends again what followed an error."""
+    """An old program as node-apn. It numbers its pushes, reads at once, and sends again what followed an error."""
+
+    # The pushes that it writes at once. It sends only a part of the pushes if it is slow.
+    burst, part = 1, 1
+    # The seconds before it connects again.
+    delay = 0.0
+    sends_again = True
+    # Whether a gateway that gives its shard up tells it which pushes have arrived.
+    is_told_the_end = True
 
     def __init__(self, site, name, source, rate, least, bad_every, twice_every, bad, ports):
         """Sends until the site is `calm`, and `least` pushes at least.
@@ -66,13 +78,20 @@ class Sender:
         :param bad: the kinds of refused pushes, in turn.
         :param ports: the ports of the balancer, in turn.
         """
-        self.site, self.name, self.source, self.rate, self.least = site, name, source, rate, least
-        self.bad_every, self.twice_every, self.bad, self.ports = bad_every, twice_every, bad, itertools.cycle(ports)
+        self.site, self.name, self.source, self.rate = site, name, source, rate
+        self.least, self.bad_every = least // self.part, max(10, bad_every // self.part)
+        self.twice_every, self.bad, self.ports = twice_every, bad, itertools.cycle(ports)
         # What the program did, for a promise that is broken.
         self.pushes, self.sent_at, self.story = [], [], []
-        self.next, self.told, self.longest = 0, collections.Counter(), 0.0
+        # The place of the next new push, the places that are to be sent again, and those of this connection.
+        self.next, self.again, self.written = 0, collections.deque(), []
+        self.told, self.blamed, self.longest = collections.Counter(), collections.Counter(), 0.0
+        # Whether the end of the connection has a reason: an error response, or the program itself.
+        self.has_reason, self.silent_ends = False, 0
         # What was on its way when an owner ended, before the gateways have seen that the program sends again.
         self.unproven = set()
+        # Pushes that the program itself loses, or may double.
+        self.given_up, self.repeated = set(), set()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
@@ -82,7 +101,8 @@ class Sender:
             place = len(self.pushes)
             turn, rest = divmod(place, self.bad_every)
             is_bad = rest == self.bad_every - 1
-            if self.twice_every and place % self.twice_every == 1 and not is_bad:
+            follows_bad = rest == 0
+            if self.twice_every and place % self.twice_every == 1 and not is_bad and not follows_bad:
                 self.pushes.append(self.pushes[-1])
             else:
                 kind = self.bad[turn % len(self.bad)] if is_bad else ""
@@ -91,7 +111,7 @@ class Sender:
         return self.pushes[number]
 
     def has_more(self):
-        return self.next < max(self.least, len(self.pushes)) or not self.site.calm.is_set()
+        return bool(self.again) or self.next < self.least or not self.site.calm.is_set()
 
     def run(self):
         while self.has_more():
@@ -104,8 +124,14 @@ class Sender:
                 continue
             self.longest = max(self.longest, time.monotonic() - begin)
             self.tell(f"connected from port {client.socket.getsockname()[1]}")
-            self.serve(client)
+            self.written, self.has_reason = [], False
+            with contextlib.suppress(OSError), contextlib.closing(client.socket):
+                self.serve(client)
             self.tell(f"ended before {self.next}")
+            if not self.has_reason and self.written:
+                self.silent_ends += 1
+                self.ended()
+            time.sleep(self.delay)
 
     def tell(self, what):
         self.story.append((time.monotonic(), what))
@@ -114,29 +140,51 @@ class Sender:
         """Sends until the connection ends, or all is sent and nothing comes for a while."""
         client.socket.setblocking(False)
         last = time.monotonic()
-        with contextlib.suppress(OSError), contextlib.closing(client.socket):
-            while True:
-                if self.heard(client):
-                    return
-                if self.has_more():
-                    if not self.site.paused.is_set():
-                        last = self.send(client)
-                    time.sleep(1 / self.rate)
-                elif time.monotonic() - last > QUIET:
-                    return client.close()
-                else:
-                    time.sleep(0.02)
+        while not self.hears(client):
+            if self.has_more():
+                if not self.site.paused.is_set():
+                    last = self.send(client)
+                time.sleep(COPY if self.again else self.burst / self.rate)
+            elif time.monotonic() - last > QUIET:
+                return self.close(client)
+            else:
+                time.sleep(0.02)
+
+    def close(self, client):
+        self.has_reason = True
+        client.close()
 
     def send(self, client):
-        push, now = self.push(self.next), time.monotonic()
-        self.sent_at[self.next].append(now)
+        now, frames, places = time.monotonic(), b"", []
+        while len(places) < self.burst and self.has_more():
+            places.append(place := self.take_next())
+            identifier = self.identifier(place)
+            frames += self.frame(self.push(place), identifier)
+            self.sent_at[place].append(now)
+            self.written.append((identifier, place))
         client.socket.setblocking(True)
-        client.send([push], first=self.next)
+        try:
+            client.socket.sendall(frames)
+        except OSError:
+            # The connection was reset before.
+            self.again.extendleft(reversed(places))
+            raise
         client.socket.setblocking(False)
-        self.next += 1
         return now
 
-    def heard(self, client):
+    def take_next(self):
+        if self.again:
+            return self.again.popleft()
+        self.next += 1
+        return self.next - 1
+
+    def identifier(self, place):
+        return place
+
+    def frame(self, push, identifier):
+        return Client.frames([push], identifier)
+
+    def hears(self, client):
         """Reads an error response. Returns whether the connection is over."""
         read = b""
         try:
@@ -150,14 +198,177 @@ class Sender:
                 return False
             select.select([client.socket], [], [], PATIENCE)
         _, status, identifier = struct.unpack(">BBI", read)
-        if status == 10 and not self.told[8]:
-            places = range(identifier + 1, self.next)
-            now = time.monotonic()
-            self.unproven |= {self.push(place).hex() for place in places if self.sent_at[place][-1] > now - ON_THE_WAY}
+        self.has_reason = True
         self.told[status] += 1
         self.tell(f"status {status} for {identifier}, after {self.next - 1} was sent")
-        self.next = identifier + 1
+        index = [written for written, _ in self.written].index(identifier)
+        return self.heard(status, index, client)
+
+    def heard(self, status, index, client):
+        """Acts on an error response for what was written as number `index`. Returns whether the connection is over."""
+        followers = [place for _, place in self.written[index + 1 :]]
+        if status == 10 and not self.told[8]:
+            now = time.monotonic()
+            self.unproven |= {self.push(place) for place in followers if self.sent_at[place][-1] > now - ON_THE_WAY}
+        if status == 8:
+            self.blamed[self.written[index][1]] += 1
+        if self.sends_again:
+            self.again.extendleft(reversed(self.remembered(followers)))
         return True
+
+    def remembered(self, followers):
+        """The part of the followers of an error that the program sends again, in this order."""
+        return followers
+
+    def ended(self):
+        """Acts on the end of a connection without an error response."""
+
+
+class Forgetful(Sender):
+    """As java-apns. It remembers 100 pushes, and resets the connection when it reads an error response."""
+
+    def heard(self, status, index, client):
+        reset(client.socket)
+        return super().heard(status, index, client)
+
+    def remembered(self, followers):
+        return followers[-100:]
+
+
+class Reordering(Sender):
+    """As timehop. It remembers 50 pushes, and sends them again in another order."""
+
+    def remembered(self, followers):
+        places = {place: number + random.uniform(0, 20) for number, place in enumerate(followers[-50:])}
+        return sorted(places, key=places.get)
+
+
+class Delayed(Sender):
+    """As go-libapns. Its caller sends again after a while."""
+
+    delay = 1.0
+
+
+class Batch(Sender):
+    """As JavaPNS. It writes 100 pushes, and then looks for an error response."""
+
+    burst = 100
+
+    def hears(self, client):
+        select.select([client.socket], [], [], 0.5)
+        return super().hears(client)
+
+
+class Staying(Sender):
+    """As apns4erl. It sends again on the connection that was told, with the same identifiers, until that ends."""
+
+    def heard(self, status, index, client):
+        super().heard(status, index, client)
+        return False
+
+
+class Circling(Sender):
+    """As Pushy. What it writes on the connection that was told goes out again, until that ends."""
+
+    def serve(self, client):
+        self.is_told = False
+        super().serve(client)
+
+    def identifier(self, place):
+        return len(self.written) + 1
+
+    def frame(self, push, identifier):
+        items = [(3, struct.pack(">I", identifier)), (1, push), (2, PAYLOAD), (4, EXPIRATION), (5, b"\n")]
+        body = b"".join(struct.pack(">BH", kind, len(value)) + value for kind, value in items)
+        return struct.pack(">BI", 2, len(body)) + body
+
+    def take_next(self):
+        place = super().take_next()
+        if self.is_told:
+            self.again.append(place)
+        return place
+
+    def heard(self, status, index, client):
+        super().heard(status, index, client)
+        self.is_told = True
+        return False
+
+
+class Repeating(Sender):
+    """It sends its last ten pushes again when a connection ends without a word."""
+
+    def ended(self):
+        last = [place for _, place in self.written[-10:]]
+        self.again.extendleft(reversed(last))
+        self.repeated |= {self.push(place) for place in last}
+
+
+class Once(Sender):
+    """As uniqush. It reads, and never sends again."""
+
+    sends_again = is_told_the_end = False
+
+    def heard(self, status, index, client):
+        # The twin of the last push may be taken for a copy.
+        self.given_up.add(self.written[-1][1])
+        return super().heard(status, index, client)
+
+
+class Unnumbered(Sender):
+    """As PyAPNs. All its identifiers are 0, so an error response would make it send everything again."""
+
+    is_told_the_end = False
+
+    def identifier(self, place):
+        return 0
+
+
+class Silent(Unnumbered):
+    """As grocer. It reads nothing, and does not see the end of a connection before it writes."""
+
+    sends_again = False
+
+    def hears(self, client):
+        return False
+
+    def ended(self):
+        now = time.monotonic()
+        self.given_up |= {place for _, place in self.written if self.sent_at[place][-1] > now - ON_THE_WAY}
+
+
+class Script(Sender):
+    """As scripts that end. It writes 50 pushes, and closes the connection at once."""
+
+    burst = 50
+    sends_again = is_told_the_end = False
+
+    def serve(self, client):
+        if not self.site.paused.is_set():
+            self.send(client)
+        self.close(client)
+        time.sleep(self.burst / self.rate)
+
+
+class Single(Unnumbered):
+    """As scripts in PHP. It opens a connection for each push, and waits for an error response for 0.2 s."""
+
+    part = 20
+    sends_again = False
+
+    def serve(self, client):
+        if not self.site.paused.is_set():
+            self.send(client)
+        client.socket.settimeout(0.2)
+        self.has_reason = True
+        with contextlib.suppress(TimeoutError):
+            self.hears(client)
+        self.close(client)
+
+
+MODELS = [
+    Sender, Forgetful, Reordering, Delayed, Batch, Staying, Circling, Repeating, Once, Unnumbered, Silent, Script,
+    Single,
+]
 
 
 class FeedbackReader:

@@ -19,8 +19,8 @@ import tempfile
 import time
 
 from postgres_server import Postgres, Relay, cut
-from several_clients import BAD, GONE, FeedbackReader
-from several_site import DATABASES, MACHINES, NUMBERS, SHARDS, SOURCES, Site
+from several_clients import BAD, GONE, Circling, FeedbackReader, Sender
+from several_site import DATABASES, MACHINES, MIXTURE, NUMBERS, PROGRAMS, SHARDS, SOURCES, Site
 from several_worker import examples, worker
 from stage import PATIENCE, eventually, free_port, haproxy, holds, is_open
 
@@ -30,10 +30,10 @@ def healthy(site, options):
 
 
 def many(site, options):
-    """2,000 notifications of each client, one of which has four connections. Some are sent twice on purpose."""
-    sources = SOURCES + SOURCES[:1] * 3
+    """2,000 pushes of each model of an old program, some of which come twice on purpose. Two have four connections."""
+    programs = MIXTURE + PROGRAMS[:1] * 4 + [("127.0.4.2", Circling)] * 4
     # Nine of 2,000 are refused.
-    site.scene("many", lambda: None, rate=300, least=2000, bad_every=220, twice_every=10, sources=sources)
+    site.scene("many", lambda: None, rate=300, least=2000, bad_every=220, twice_every=10, programs=programs)
 
 
 def killed(site, options):
@@ -176,14 +176,40 @@ def sessions_end(site, options):
 def rolling_upgrade(site, options):
     """Each gateway is ended, and started again."""
 
-    def event():
-        for number in NUMBERS:
-            site.end([number])
-            site.start(number)
-            holds(f"each shard has an owner after gw{number} was replaced", eventually(site.all_owned))
-            time.sleep(1)
+    def event(times):
+        for _ in range(times):
+            for number in NUMBERS:
+                site.end([number])
+                site.start(number)
+                holds(f"each shard has an owner after gw{number} was replaced", eventually(site.all_owned))
+                # A client that waits finds the new owner, and need not wait for the next one, too.
+                time.sleep(3)
 
-    site.scene("rolling_upgrade", event)
+    give_up(site, "rolling_upgrade", event, options.times)
+
+
+def give_up(site, name, event, times):
+    """Lets `event` give all shards up some times while all models of old programs send, and once while they pause."""
+    programs = PROGRAMS + MIXTURE
+
+    def pause():
+        site.paused.set()
+        time.sleep(1)
+        event(1)
+        site.paused.clear()
+
+    check_ends(site.scene(name, lambda: event(times), programs=programs), 18)
+    site.spread()
+    # No push is refused, so each connection ends with status 10.
+    check_ends(site.scene(f"{name} in a pause", pause, least=20, bad_every=1_000_000, programs=programs), 4)
+
+
+def check_ends(senders, seconds):
+    longest = max(senders, key=lambda sender: sender.longest)
+    is_soon = longest.longest <= seconds
+    holds(f"a new connection waits {seconds} s at most", is_soon, f"{type(longest).__name__} {longest.longest:.1f} s")
+    untold = [sender.source for sender in senders if sender.is_told_the_end and sender.silent_ends]
+    holds("each client that can place it hears status 10 or 8 at the end of its connection", not untold, untold)
 
 
 def reloaded(site, options):
@@ -238,7 +264,8 @@ def misrouted(site, options):
         holds("it names both shards, once", named == {(source, 1, 6): 1 for source in sources}, dict(named))
 
     with haproxy("shards.cfg", changes, port):
-        site.scene("misrouted", event, sources=sources, ports=[port, other])
+        programs = [(source, Sender) for source in sources]
+        site.scene("misrouted", event, programs=programs, ports=[port, other])
     count = sum(site.metric(number, "ferry_shard_misrouted_total") for number in NUMBERS)
     holds("the metric counts the alarms", count == sum(site.misrouted().values()), count)
 
@@ -246,13 +273,14 @@ def misrouted(site, options):
 def moved(site, options):
     """Each shard moves to another gateway."""
 
-    def event():
-        for shard, owner in site.owners().items():
-            node = f"gw{int(owner[2:]) % len(MACHINES) + 1}"
-            site.store("move", str(shard), node)
-            holds(f"shard {shard} moves to {node}", eventually(lambda: site.owners().get(shard) == node))
+    def event(times):
+        for _ in range(times):
+            for shard, owner in site.owners().items():
+                node = f"gw{int(owner[2:]) % len(MACHINES) + 1}"
+                site.store("move", str(shard), node)
+                holds(f"shard {shard} moves to {node}", eventually(lambda: site.owners().get(shard) == node))
 
-    site.scene("moved", event)
+    give_up(site, "moved", event, options.times)
 
 
 def readers(site, options):

@@ -13,7 +13,7 @@ import threading
 import time
 
 from postgres_server import Postgres
-from several_clients import BAD, GONE, Arrivals, Sender
+from several_clients import BAD, GONE, MODELS, Arrivals, Sender, Unnumbered
 from stage import PATIENCE, TOPIC, Client, Program, eventually, free_port, holds, read_all
 
 SHARDS = 8
@@ -23,6 +23,9 @@ DATABASES = ("127.0.5.1", "127.0.5.2", "127.0.5.3")
 # HAProxy reaches the gateways from this address.
 PROXY = "127.0.0.1"
 SOURCES = [f"127.0.4.{number}" for number in range(1, 17)]
+# A gateway knows the habits of an address, so each model of an old program has its own.
+PROGRAMS = [(source, Sender) for source in SOURCES]
+MIXTURE = [(f"127.0.7.{number}", model) for number, model in enumerate(MODELS, 1)]
 NUMBERS = range(1, len(MACHINES) + 1)
 # Around a fault, notifications were in flight. The record of the simulated APNs is 0.2 s late.
 AROUND = 0.5
@@ -213,13 +216,14 @@ class Site:
         return any(begin <= time_ <= end for begin, end in self.faults for time_ in self.arrivals.times[push])
 
     def scene(
-        self, name, event, rate=20, least=200, bad_every=50, twice_every=0, bad=(BAD,), sources=SOURCES,
+        self, name, event, rate=20, least=200, bad_every=50, twice_every=0, bad=(BAD,), programs=PROGRAMS,
         is_spared=lambda sender, place: False, is_away=False, ports=(),
     ):
         """Lets all clients send, and `event` happen meanwhile. Returns the clients.
 
         Notifications are doubled only if they were in flight in a `fault`.
 
+        :param programs: the address and the model of each client.
         :param is_spared: whether a notification may be lost, because it was not durable.
         :param is_away: whether a gateway misses PostgreSQL meanwhile. It ends handshakes until it closes its listener.
         :param ports: the ports of the balancer that a client takes in turn, if they lead to two shards. What it sends
@@ -229,8 +233,8 @@ class Site:
         self.calm.clear()
         self.faults.clear()
         senders = [
-            Sender(self, f"{name} {number}", source, rate, least, bad_every, twice_every, bad, ports or [self.port])
-            for number, source in enumerate(sources)
+            model(self, f"{name} {number}", source, rate, least, bad_every, twice_every, bad, ports or [self.port])
+            for number, (source, model) in enumerate(programs)
         ]
         time.sleep(1)
         event()
@@ -245,7 +249,7 @@ class Site:
         else:
             holds("no client is refused", not self.refused, *self.refused[:3])
         if not ports:
-            named = [name for name in self.misrouted() if name[0] in sources]
+            named = [name for name in self.misrouted() if name[0] in dict(programs)]
             holds("no client is named for two shards", not named, *named)
         holds("each shard has an owner", eventually(self.all_owned), self.owners())
         return senders
@@ -253,13 +257,14 @@ class Site:
     def check(self, senders, is_spared, is_misrouted):
         good, bad, spared, again = collections.Counter(), set(), set(), set()
         for sender in senders:
+            again |= {push.hex() for push in sender.unproven | sender.repeated}
             for place, push in enumerate(sender.pushes):
                 push = push.hex()
                 if push.startswith((BAD, GONE)):
                     bad.add(push)
                 else:
                     good[push] += 1
-                if is_spared(sender, place):
+                if place in sender.given_up or is_spared(sender, place):
                     spared.add(push)
                 if is_misrouted and len(sender.sent_at[place]) > 1:
                     again.add(push)
@@ -267,10 +272,8 @@ class Site:
         def missing():
             return [push for push, count in good.items() if self.arrivals.count(push) < count and push not in spared]
 
-        unproven = set().union(*(sender.unproven for sender in senders))
-
         def may_be_doubled(push):
-            return push in again or push in unproven or self.was_in_flight(push)
+            return push in again or self.was_in_flight(push)
 
         eventually(lambda: not missing())
         lost = missing()
@@ -291,8 +294,18 @@ class Site:
         rejected = self.rejections()
         unlisted = [push for push in bad if push not in rejected and push not in spared]
         relisted = [push for push in bad if rejected[push] > 1 and not may_be_doubled(push)]
+        self.explain(senders, [*unlisted, *relisted])
         holds("each rejection stands once in the table", not unlisted and not relisted, unlisted[:3], relisted[:3])
-        holds("no push is told twice", told[8] <= len(bad), dict(told))
+        for model in dict.fromkeys(map(type, senders)):
+            self.check_told(model, [sender for sender in senders if type(sender) is model])
+
+    def check_told(self, model, senders):
+        told = sum((sender.told for sender in senders), collections.Counter())
+        blamed = [(sender.pushes[place].hex(), count) for sender in senders for place, count in sender.blamed.items()]
+        is_right = all(push.startswith((BAD, GONE)) and count == 1 for push, count in blamed)
+        holds(f"{model.__name__} is told of refused pushes alone, and of none twice", is_right, dict(told))
+        if model is Unnumbered:
+            holds("it hears no error response, because all its identifiers are 0", not told, dict(told))
 
     def explain(self, senders, pushes):
         """Prints what became of some pushes, in seconds since the first fault."""

@@ -23,6 +23,7 @@ PATIENCE = 60
 # The address from which these programs look whether HAProxy has started.
 PROBE = "127.0.2.250"
 INVALID_TOKEN = b"\x08\x08"
+PAYLOAD = b'{"aps":{"alert":"Hello"}}'
 
 
 def holds(promise, is_kept, *facts):
@@ -130,9 +131,8 @@ class Client:
 
     @staticmethod
     def frames(tokens, first=0):
-        payload = b'{"aps":{"alert":"Hello"}}'
         return b"".join(
-            struct.pack(">BIIH", 1, first + number, 0, 32) + token + struct.pack(">H", len(payload)) + payload
+            struct.pack(">BIIH", 1, first + number, 0, 32) + token + struct.pack(">H", len(PAYLOAD)) + PAYLOAD
             for number, token in enumerate(tokens)
         )
 
