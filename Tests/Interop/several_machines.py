@@ -76,6 +76,8 @@ def paused(site, options):
             time.sleep(5)
             sent = site.metric(number, "ferry_shard_sent_without_right_total")
             print(f"gw{number} sent {sent:.0f} without the right, in the turn that was stopped", flush=True)
+            late = sum(site.metric(other, "ferry_shard_late_frames_total") for other in NUMBERS)
+            print(f"{late:.0f} pushes were handed over or taken over", flush=True)
 
     site.scene("paused", event, is_away=True)
 
@@ -284,7 +286,9 @@ def moved(site, options):
 
 
 def readers(site, options):
-    """Two programs read the feedback of one client on two machines. One is killed in the middle."""
+    """Two programs read the feedback of one client on two machines. One is killed in the middle. Then a gateway is killed
+    in the middle of a list.
+    """
     site.postgres.query("truncate ferry.feedback")
     site.postgres.query(
         "insert into ferry.feedback (client, token, since) select 'shop', sha256(g::text::bytea), 1700000000 "
@@ -292,32 +296,53 @@ def readers(site, options):
     )
     told, spans = [], []
 
+    def begin(number):
+        reader = FeedbackReader(site, MACHINES[number - 1], site.feedback)
+        holds(f"a reader has begun at gw{number}", reader.read_some() > 0)
+        return reader
+
+    def read(number):
+        told.append(FeedbackReader(site, MACHINES[number - 1], site.feedback).read_all())
+        return len(told[-1])
+
     def event():
-        begin = time.monotonic()
+        before = time.monotonic()
         time.sleep(5)
-        spans.append((begin, time.monotonic()))
-        begin = time.monotonic()
-        first = FeedbackReader(site, MACHINES[0], site.feedback)
-        holds("the first reader has begun", first.read_some() > 0)
-        second = FeedbackReader(site, MACHINES[1], site.feedback)
-        told.append(second.read_all())
+        spans.append((before, time.monotonic()))
+        before = time.monotonic()
+        first = begin(1)
+        read(2)
         # The transaction of the first reader is open meanwhile.
         time.sleep(5)
-        spans.append((begin, time.monotonic()))
+        spans.append((before, time.monotonic()))
         first.kill()
         time.sleep(2)
-        told.append(FeedbackReader(site, MACHINES[1], site.feedback).read_all())
+        # The rows of the first reader are there again. So are they if its gateway is killed.
+        site.paused.set()
+        time.sleep(0.5)
+        second = begin(3)
+        holds("another reader has no part of a list that is read", read(2) < options.rows)
+        with site.fault():
+            site.kill(3)
+        killed_at = time.monotonic()
+        second.kill()
+        site.paused.clear()
+        count = eventually(lambda: read(2))
+        holds("the list of a killed gateway goes to the next reader", count >= options.rows, count)
+        site.new_owners(3, 10, killed_at)
+        site.start(3)
+        spans.append((killed_at, time.monotonic()))
 
     # Rows of the list come from the clients, too.
     senders = site.scene("readers", event, bad_every=10, bad=(BAD, GONE))
-    told.append(FeedbackReader(site, MACHINES[2], site.feedback).read_all())
+    read(3)
     every = [row for list_ in told for row in list_]
     counts = [len(list_) for list_ in told]
     gone = {push for sender in senders for push in sender.pushes if push.hex().startswith(GONE)}
     is_once = len(every) == len(set(every)) == options.rows + len(gone)
     holds("each row is told once to readers that end", is_once, counts, f"{len(gone)} of clients")
     holds("no row is left", site.postgres.query("select count(*) from ferry.feedback") == "0")
-    without, beside = (latency(site, senders, *span) for span in spans)
+    without, beside, _ = (latency(site, senders, *span) for span in spans)
     # The record is up to 0.2 s late, so no promise is judged by it.
     print(f"p99 {without:.2f} s, and {beside:.2f} s beside a reader", flush=True)
 
