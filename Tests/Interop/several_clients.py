@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import itertools
 import json
+import queue
 import random
 import select
 import socket
@@ -13,7 +14,7 @@ import struct
 import threading
 import time
 
-from stage import PATIENCE, PAYLOAD, Client, reset
+from stage import PATIENCE, PAYLOAD, Client, connect, reset
 
 # The first bytes of tokens that the simulated APNs refuses with 400, and with 410.
 BAD, GONE = "bad0", "9041"
@@ -64,8 +65,8 @@ class Sender:
 
     # The pushes that it writes at once. It sends only a part of the pushes if it is slow.
     burst, part = 1, 1
-    # The seconds before it connects again.
-    delay = 0.0
+    # The seconds before it connects again, and those by which everything reaches it late.
+    delay = lateness = 0.0
     sends_again = True
     # Whether a gateway that gives its shard up tells it which pushes have arrived.
     is_told_the_end = True
@@ -79,7 +80,7 @@ class Sender:
         :param ports: the ports of the balancer, in turn.
         """
         self.site, self.name, self.source, self.rate = site, name, source, rate
-        self.least, self.bad_every = least // self.part, max(10, bad_every // self.part)
+        self.least, self.bad_every = least // self.part, max(bad_every // self.part, min(bad_every, 10))
         self.twice_every, self.bad, self.ports = twice_every, bad, itertools.cycle(ports)
         # What the program did, for a promise that is broken.
         self.pushes, self.sent_at, self.story = [], [], []
@@ -209,7 +210,8 @@ class Sender:
         followers = [place for _, place in self.written[index + 1 :]]
         if status == 10 and not self.told[8]:
             now = time.monotonic()
-            self.unproven |= {self.push(place) for place in followers if self.sent_at[place][-1] > now - ON_THE_WAY}
+            late = now - ON_THE_WAY - self.lateness
+            self.unproven |= {self.push(place) for place in followers if self.sent_at[place][-1] > late}
         if status == 8:
             self.blamed[self.written[index][1]] += 1
         if self.sends_again:
@@ -369,6 +371,78 @@ MODELS = [
     Sender, Forgetful, Reordering, Delayed, Batch, Staying, Circling, Repeating, Once, Unnumbered, Silent, Script,
     Single,
 ]
+
+
+class Flood(Sender):
+    """It sends 2,000 pushes as fast as it can, half of which are refused."""
+
+    def __init__(self, site, name, source, rate, least, bad_every, *others, begin):
+        """:param begin: the event at which it begins."""
+        self.begin = begin
+        super().__init__(site, name, source, 1_000_000, 2000, 2, *others)
+
+    def run(self):
+        self.begin.wait()
+        super().run()
+
+    def has_more(self):
+        return bool(self.again) or self.next < self.least
+
+
+class Late(Sender):
+    """It hears everything late."""
+
+    lateness = 2.0
+
+
+class LatePath:
+    """A way to the balancer, from which everything comes late as soon as a connection has some age."""
+
+    def __init__(self, port, seconds, age):
+        """:param seconds: how late it comes.
+        :param age: the seconds after the beginning of a connection. In a handshake, a gateway sees how late it is.
+        """
+        self.balancer, self.seconds, self.age = port, seconds, age
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, (source, _) = self.listener.accept()
+                balancer = connect(self.balancer, source)
+                balancer.settimeout(None)
+                late_at = time.monotonic() + self.age
+                self.carry(client, balancer, lambda at: at)
+                self.carry(balancer, client, lambda at, late_at=late_at: at + self.seconds * (at >= late_at))
+
+    def carry(self, sender, receiver, due):
+        parts = queue.SimpleQueue()
+
+        def read():
+            part = b" "
+            while part:
+                try:
+                    part = sender.recv(1 << 16)
+                except OSError:
+                    part = b""
+                parts.put((due(time.monotonic()), part))
+
+        def write():
+            with contextlib.suppress(OSError):
+                while True:
+                    at, part = parts.get()
+                    time.sleep(max(0, at - time.monotonic()))
+                    if not part:
+                        return receiver.shutdown(socket.SHUT_WR)
+                    receiver.sendall(part)
+
+        for body in (read, write):
+            threading.Thread(target=body, daemon=True).start()
+
+    def close(self):
+        self.listener.close()
 
 
 class FeedbackReader:

@@ -36,6 +36,8 @@ class Site:
 
     def __init__(self, ferry, directory):
         self.ferry, self.directory, self.identity = ferry, directory, f"{directory}/identity"
+        # The identity of a second client, whose programs come from the sources in `strangers`.
+        self.other, self.strangers = f"{directory}/other", set()
         self.port, self.feedback, self.first = free_port(), free_port(), free_ports(SHARDS)
         # A program sends until the site is calm, and not while it is paused.
         self.paused, self.calm, self.refused = threading.Event(), threading.Event(), []
@@ -44,8 +46,9 @@ class Site:
     def build(self):
         self.postgres = Postgres(f"{self.directory}/postgres", DATABASES)
         self.servers.append(self.postgres)
-        new = [self.ferry, "identity", "new", "--topic", TOPIC, "--dir", self.identity]
-        subprocess.run(new, check=True, stdout=subprocess.DEVNULL)
+        for directory in (self.identity, self.other):
+            new = [self.ferry, "identity", "new", "--topic", TOPIC, "--dir", directory]
+            subprocess.run(new, check=True, stdout=subprocess.DEVNULL)
         rules = [{"prefix": BAD, "status": 400, "reason": "BadDeviceToken"}, {"prefix": GONE, "status": 410}]
         self.apns, self.arrivals = self.simulate("gateways", {"rules": rules})
         self.configure(1)
@@ -93,7 +96,10 @@ class Site:
                 "key": "server-key.pem", "proxies": [PROXY], "proxyRoundTrip": 0.01,
             },
             "upstreams": {"apns": {**self.upstream(self.apns), "pingInterval": ping}},
-            "clients": [{"name": "shop", "cert": "client.pem", "topics": [TOPIC]}],
+            "clients": [
+                {"name": "shop", "cert": "client.pem", "topics": [TOPIC]},
+                {"name": "other", "cert": f"{self.other}/client.pem", "topics": [TOPIC]},
+            ],
             "store": {"postgres": self.connection(number), "node": f"gw{number}", **store},
             "admin": {"socket": f"admin{number}"},
         }
@@ -157,7 +163,8 @@ class Site:
         return changes
 
     def client(self, source, port):
-        return Client(port, source, self.identity, f"{self.identity}/client")
+        certificate = self.other if source in self.strangers else self.identity
+        return Client(port, source, self.identity, f"{certificate}/client")
 
     def store(self, *arguments):
         command = [self.ferry, "store", *arguments, "--config", self.configuration(1)]
@@ -169,6 +176,27 @@ class Site:
             "and l.classid = 1179800153 and l.objid = id::int and l.objsubid = 2 and l.granted)"
         )
         return {int(shard): owner for shard, owner in (line.split("|") for line in lines.splitlines())}
+
+    def sources_of(self, shards, number):
+        """Some addresses for each of some shards."""
+
+        def seen():
+            """The addresses of each shard. The gateways note them when a connection comes."""
+            rows = self.postgres.query("select shard, address from ferry.seen where address like '127.0.8.%'")
+            sources = collections.defaultdict(list)
+            for shard, source in (row.split("|") for row in rows.splitlines()):
+                sources[int(shard)].append(source)
+            return sources
+
+        def are_known():
+            sources = seen()
+            return all(len(sources[shard]) >= number for shard in shards)
+
+        for last in range(1, 255):
+            self.client(f"127.0.8.{last}", self.port).close()
+            if last % 16 == 0 and are_known():
+                return [seen()[shard][:number] for shard in shards]
+        sys.exit("The balancer does not use all shards.")
 
     def shards(self, number):
         return [shard for shard, owner in self.owners().items() if owner == f"gw{number}"]
@@ -214,6 +242,14 @@ class Site:
 
     def was_in_flight(self, push):
         return any(begin <= time_ <= end for begin, end in self.faults for time_ in self.arrivals.times[push])
+
+    def delays(self, sender):
+        """The time of the last sending of each push that has arrived, and the seconds from there to the arrival."""
+        for push, sendings in zip(sender.pushes, sender.sent_at):
+            arrived = self.arrivals.times.get(push.hex())
+            sent = [time_ for time_ in sendings if arrived and time_ <= arrived[0]]
+            if sent:
+                yield sent[-1], arrived[0] - sent[-1]
 
     def scene(
         self, name, event, rate=20, least=200, bad_every=50, twice_every=0, bad=(BAD,), programs=PROGRAMS,
