@@ -89,6 +89,8 @@ class Sender:
         self.told, self.blamed, self.longest = collections.Counter(), collections.Counter(), 0.0
         # Whether the end of the connection has a reason: an error response, or the program itself.
         self.has_reason, self.silent_ends = False, 0
+        # An error response that names nothing of its connection ends the program before its time.
+        self.is_finished = False
         # What was on its way when an owner ended, before the gateways have seen that the program sends again.
         self.unproven = set()
         # Pushes that the program itself loses, or may double.
@@ -133,6 +135,7 @@ class Sender:
                 self.silent_ends += 1
                 self.ended()
             time.sleep(self.delay)
+        self.is_finished = True
 
     def tell(self, what):
         self.story.append((time.monotonic(), what))
@@ -272,6 +275,11 @@ class Staying(Sender):
 class Circling(Sender):
     """As Pushy. What it writes on the connection that was told goes out again, until that ends."""
 
+    def __init__(self, *arguments):
+        # For each push that went out again, the error response behind which it first did.
+        self.circled = {}
+        super().__init__(*arguments)
+
     def serve(self, client):
         self.is_told = False
         super().serve(client)
@@ -288,6 +296,9 @@ class Circling(Sender):
         place = super().take_next()
         if self.is_told:
             self.again.append(place)
+            # Known: a push that comes behind the error responses of two connections may arrive twice.
+            if self.circled.setdefault(place, self.story[-1]) is not self.story[-1]:
+                self.repeated.add(self.push(place))
         return place
 
     def heard(self, status, index, client):

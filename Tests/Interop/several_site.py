@@ -278,7 +278,7 @@ class Site:
         self.calm.set()
         for sender in senders:
             sender.thread.join(300)
-        holds("all clients come to their end", not any(sender.thread.is_alive() for sender in senders))
+        holds("all clients come to their end", all(sender.is_finished for sender in senders))
         self.check(senders, is_spared, bool(ports))
         if is_away:
             print(f"{len(self.refused)} handshakes of clients failed", *self.refused[:3], flush=True)
