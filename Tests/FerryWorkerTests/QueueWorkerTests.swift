@@ -172,7 +172,7 @@ struct QueueWorkerTests {
         let kill = """
             select count(pg_terminate_backend(pid)) from (
               select pid from pg_stat_activity where application_name = 'ferry worker'
-                and datname = current_database() and state = 'idle in transaction' limit 2) s
+                and datname = current_database() and xact_start is not null limit 2) s
             """
         var ended = 0
         while try world.query("select count(*) from ferry.push") != "0" {
