@@ -60,6 +60,38 @@ def killed(site, options):
     site.scene("killed", event)
 
 
+def busy(site, options):
+    """The owner of a shard is killed while all clients send. What was written around the kill may be lost: it was not
+    stored, or its program had not yet seen the end of its connection.
+    """
+    kills = []
+
+    def event():
+        for time_ in range(options.times):
+            number = time_ % len(MACHINES) + 1
+            with site.fault():
+                site.kill(number)
+            kills.append(time.monotonic())
+            site.new_owners(number, 10, kills[-1])
+            # Clients connect again meanwhile.
+            time.sleep(4)
+            site.start(number)
+            time.sleep(2)
+
+    def was_around_a_kill(sender, place):
+        return any(kill - 0.5 < time_ < kill + 0.5 for kill in kills for time_ in sender.sent_at[place])
+
+    # A process may be killed in the middle of a handshake.
+    senders = site.scene("busy", event, rate=60, is_spared=was_around_a_kill, is_away=True)
+    for kill in kills:
+        late = [sender.source for sender in senders if not site.delivers_after(sender, kill, 10)]
+        holds("each client delivers again within 10 s after the kill", not late, *late)
+    places = ((sender, place) for sender in senders for place in range(len(sender.pushes)))
+    around = {sender.pushes[place].hex() for sender, place in places if was_around_a_kill(sender, place)}
+    lost = [push for push in around if not push.startswith((BAD, GONE)) and not site.arrivals.count(push)]
+    print(f"of {len(around)} pushes that were written around the kills, {len(lost)} are lost", flush=True)
+
+
 def paused(site, options):
     """A gateway is stopped for 15 s. It wakes without the right, and hands over what it had read."""
 
@@ -597,7 +629,7 @@ def failover(site, options):
 
 # From `middle` on, each scene starts the gateways anew, with a configuration of its own.
 SCENES = [
-    healthy, many, sessions_end, database_restarts, killed, paused, cut_off, rolling_upgrade, reloaded, misrouted,
+    healthy, many, sessions_end, database_restarts, killed, busy, paused, cut_off, rolling_upgrade, reloaded, misrouted,
     moved, flooded, late, readers, refusals, examples, worker, middle, served, waited, failover,
 ]
 

@@ -243,6 +243,11 @@ class Site:
     def was_in_flight(self, push):
         return any(begin <= time_ <= end for begin, end in self.faults for time_ in self.arrivals.times[push])
 
+    def delivers_after(self, sender, time_, seconds):
+        """Whether a push that was sent after a time has arrived within `seconds`."""
+        pushes = [push.hex() for push, sent in zip(sender.pushes, sender.sent_at) if sent and sent[0] > time_]
+        return any(time_ < arrived < time_ + seconds for push in pushes for arrived in self.arrivals.times.get(push, []))
+
     def delays(self, sender):
         """The time of the last sending of each push that has arrived, and the seconds from there to the arrival."""
         for push, sendings in zip(sender.pushes, sender.sent_at):
