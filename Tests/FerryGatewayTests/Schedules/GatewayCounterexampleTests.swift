@@ -36,6 +36,22 @@ import Testing
         }
     }
 
+    @Test func `a gateway that knows only the way to a balancer writes between two flights`() async {
+        var destroyed = 0
+        for seed in Self.seeds {
+            await Task.yield()
+            var manner = LegacyClient.Manner()
+            manner.exits = true
+            manner.roundTrip = .milliseconds(300)
+            manner.isHidden = true
+            manner.firstFlight = 140
+            let schedule = GatewaySchedule(seed: seed, manner, bad: Self.bad(12, of: 600, seed))
+            schedule.run(Array(0..<600), every: .zero)
+            destroyed += schedule.client.destroyed.count
+        }
+        #expect(destroyed > 0)
+    }
+
     @Test func `a flow that lasts longer than a second after the exit is not written into`() async {
         for seed in Self.seeds {
             await Task.yield()
