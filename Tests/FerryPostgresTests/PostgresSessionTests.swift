@@ -157,6 +157,15 @@ struct PostgresSessionTests {
         )
     }
 
+    @Test(arguments: ["service=ferry", "host=/nonexistent/a,/nonexistent/b port=1,2,3"])
+    func `A string that no try can mend is refused`(connection: String) async throws {
+        let session = PostgresSession(PostgresSettings(connection, name: "test"))
+        let error = await #expect(throws: PostgresError.self) {
+            _ = try await session.send(PostgresStatement("select 1"), within: .seconds(10))
+        }
+        #expect(error?.kind == .unusable, "\(error?.description ?? "")")
+    }
+
     @Test func `A connection that the system does not take ends in time`() async throws {
         let server = try #require(FullServer())
         let settings = PostgresSettings(server.connection, name: "test", connectLimit: .milliseconds(200))

@@ -2,24 +2,40 @@ internal import FerryCore
 internal import FerryPlatform
 internal import NIOPosix
 
-/// The look-up of a host's name. The system's resolver has no deadline, so it runs on one of two threads of the process.
+/// The look-up of a host's name. The system's resolver has no deadline, so it runs on a thread of its own. All sessions of
+/// the process share the look-up of a name, so that one that hangs takes one of the four threads.
 final class PostgresLookup: Sendable {
+    /// A session that waits for a name.
+    private struct Waiter {
+        weak var lookup: PostgresLookup?
+        weak var inbox: PostgresInbox?
+    }
+
     private static let pool: NIOThreadPool = {
-        let pool = NIOThreadPool(numberOfThreads: 2)
+        let pool = NIOThreadPool(numberOfThreads: 4)
         pool.start()
         return pool
     }()
+    /// The names under way.
+    private static let waiting = Locked<[String: [Waiter]]>([:])
 
     private let found = Locked<[String]?>(nil)
 
     /// - Parameter inbox: it is woken at the end.
     init(_ name: String, waking inbox: PostgresInbox) {
-        // A look-up that nobody waits for any longer is left out.
-        Self.pool.submit { [weak self] _ in
-            guard let self else { return }
+        let isFirst = Self.waiting.withLock { waiting in
+            let others = waiting[name]
+            // Sessions that have given up are left out, so a name that hangs keeps nothing of them.
+            waiting[name] = (others ?? []).filter { $0.lookup != nil } + [Waiter(lookup: self, inbox: inbox)]
+            return others == nil
+        }
+        guard isFirst else { return }
+        Self.pool.submit { _ in
             let addresses = Self.addresses(of: name)
-            self.found.withLock { $0 = addresses }
-            inbox.wake()
+            for waiter in Self.waiting.withLock({ $0.removeValue(forKey: name) ?? [] }) {
+                waiter.lookup?.found.withLock { $0 = addresses }
+                waiter.inbox?.wake()
+            }
         }
     }
 

@@ -19,7 +19,7 @@ struct PostgresOptions {
         let parameters = settings.parameters.merging(["search_path": "pg_catalog"]) { $1 }.sorted { $0.key < $1.key }
             .map { "-c \($0.key)=\($0.value)" }
         options["options"] = ([options["options"]].compactMap { $0 } + parameters).joined(separator: " ")
-        return Self.split(options).map { PostgresOptions(values: $0) }
+        return try Self.split(options).map { PostgresOptions(values: $0) }
     }
 
     private static func parsed(_ connection: String) throws(PostgresError) -> [String: String] {
@@ -35,6 +35,16 @@ struct PostgresOptions {
         while let keyword = next.pointee.keyword {
             if let value = next.pointee.val { options[String(cString: keyword)] = String(cString: value) }
             next += 1
+        }
+        guard options["service"] == nil, getenv("PGSERVICE") == nil else {
+            throw PostgresError(
+                .unusable,
+                "PostgreSQL's connection string names a service (service, PGSERVICE): name the server in the string itself."
+            )
+        }
+        // libpq would look these up itself, without a limit.
+        for (name, variable) in ["host": "PGHOST", "hostaddr": "PGHOSTADDR", "port": "PGPORT"] {
+            if options[name] == nil, let value = getenv(variable) { options[name] = String(cString: value) }
         }
         // Parts of a password may stand in the wrong place. libpq would quote them.
         let hosts = (options["host"] ?? "").split(separator: ",")
@@ -60,13 +70,18 @@ struct PostgresOptions {
     )
 
     /// Options for each entry of the lists. libpq itself would wait for a silent server without a limit.
-    private static func split(_ options: [String: String]) -> [[String: String]] {
+    private static func split(_ options: [String: String]) throws(PostgresError) -> [[String: String]] {
         let lists = ["host", "hostaddr", "port"].compactMap { name in
             options[name].map { (name: name, entries: $0.split(separator: ",", omittingEmptySubsequences: false)) }
         }
         let count = lists.map(\.entries.count).max() ?? 1
-        // A list with one entry, such as one port, is for all servers. libpq refuses lists of different lengths.
-        guard lists.allSatisfy({ [1, count].contains($0.entries.count) }) else { return [options] }
+        // A list with one entry, such as one port, is for all servers.
+        guard lists.allSatisfy({ [1, count].contains($0.entries.count) }) else {
+            throw PostgresError(
+                .unusable,
+                "PostgreSQL's connection string has lists of different lengths: name as many ports as hosts, or one."
+            )
+        }
         return (0..<count).map { place in
             var options = options
             for list in lists where list.entries.count > 1 { options[list.name] = String(list.entries[place]) }

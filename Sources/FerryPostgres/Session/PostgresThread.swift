@@ -170,7 +170,8 @@ final class PostgresThread {
             case .rows(let rows):
                 guard let name = rows.text(0, 0) else { continue }
                 throw .pooled("\(name) is \(rows.text(0, 1) ?? "not set")")
-            case .refused(let error): throw error
+            // The session is of no use, so its owner makes another one.
+            case .refused(let error): throw PostgresError(.ended, state: error.state, error.description)
             case .end: return true
             }
         }
