@@ -15,7 +15,6 @@ extension GatewayMachine {
 
     /// Carries out due work. A call before ``nextDeadline`` does no harm.
     func timePassed(now: Moment) {
-        self.putEndOff(now: now)
         for (id, key, settled) in self.dispatch.timePassed(now: now) {
             self.turn(of: self.place(of: key), now: now) { scope, _, effects in
                 self.settled(settled, id, &scope, scope.standing(now: now), &effects, now: now)

@@ -250,7 +250,6 @@ final class GatewayMachine {
 
     func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: Moment) {
         guard let place = self.places[id] else { return }
-        self.putEndOff(now: now)
         self.turn(of: place, now: now) { scope, around, effects in
             let key = scope.key
             self.traffic[key.identity].heardAt = now.epochSeconds
@@ -279,7 +278,7 @@ final class GatewayMachine {
     }
 
     /// Begins the end anew when it comes much too late: the process was stopped. The system has bytes that clients wrote
-    /// meanwhile, and a close would destroy them.
+    /// meanwhile, and a close would destroy them. The owner calls it before each input.
     func putEndOff(now: Moment) {
         guard let endsAt, endsAt + GatewayBounds.stopped <= now.monotonic, self.connectionCount > 0 else { return }
         self.endsAt = nil

@@ -321,6 +321,7 @@ final class GatewayDriver: @unchecked Sendable {
         let now = Moment.now
         defer { self.work.turns.add(nanoseconds: (NIODeadline.now() - now.monotonic).nanoseconds) }
         self.machine.mayTell = self.right.mayTell
+        self.machine.putEndOff(now: now)
         input(self.machine, now)
         self.loop.run {
             self.carryOut()

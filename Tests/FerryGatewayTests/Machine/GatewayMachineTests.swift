@@ -445,15 +445,20 @@ import Testing
         scene.machine.shutDown(now: scene.now)
         scene.collect()
         scene.now.monotonic = scene.now.monotonic + .seconds(13)
-        scene.machine.timePassed(now: scene.now)
-        scene.collect()
+        scene.machine.putEndOff(now: scene.now)
+        // The answer has waited in the process.
+        scene.answer([1], .accepted(.confirmed))
         #expect(scene.machine.connectionCount == 1)
+        // The handshake of this one has ended only now.
+        let late = scene.connect()
         scene.push([2], 2, on: connection)
         scene.push([3], 3, on: connection)
-        for token: UInt8 in 1...3 { scene.answer([token], .accepted(.confirmed)) }
+        scene.push([4], 1, on: late)
+        scene.push([5], 2, on: late)
+        for token: UInt8 in 2...5 { scene.answer([token], .accepted(.confirmed)) }
         scene.wait(.seconds(15))
-        #expect(scene.machine.counts.accepted == 3)
-        #expect(scene.told == [ErrorResponse(status: .shutdown, identifier: 3)])
+        #expect(scene.machine.counts.accepted == 5)
+        #expect(scene.told.map(\.identifier).sorted() == [2, 3])
         #expect(scene.machine.connectionCount == 0)
     }
 

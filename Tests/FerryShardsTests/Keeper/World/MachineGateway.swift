@@ -193,6 +193,7 @@ final class MachineGateway: WorldGateway {
         while let input = self.inputs.first {
             let now = self.process.moment
             machine.mayTell = self.owner.mayTell
+            machine.putEndOff(now: now)
             input(machine, now)
             var actions = machine.takeActions()
             while !actions.isEmpty {
