@@ -151,7 +151,7 @@ enum GatewayBounds {
     /// How long clients have at the end of the process. A new connection waits for the next process meanwhile, and some old
     /// clients give up a handshake after 10 s.
     static let ending: TimeAmount = .seconds(5)
-    /// How late the end of ``ending`` shows that the process was stopped.
+    /// The lateness of that end that shows that the process was stopped.
     static let stopped: TimeAmount = .milliseconds(500)
     /// The time before the end of ``ending`` at which a client that never pauses gets its last word. The journal and
     /// the drain need this time.

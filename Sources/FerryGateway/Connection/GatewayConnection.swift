@@ -126,9 +126,9 @@ struct GatewayConnection: ~Copyable, Sendable {
     /// before an error response.
     var told: (sequence: UInt64, end: UInt64?)?
     private var crashMisses = 0
-    /// When the connection stops waiting to tell a rejection that invalid bytes followed; nil without such bytes. Often both have
-    /// one cause: the client wrote the length of a payload in characters, and not in bytes. The error response says more to the
-    /// client than a closed connection, so it goes first.
+    /// When the connection stops waiting to tell a rejection that invalid bytes followed; nil without such bytes. Often both
+    /// have one cause: the client wrote the length of a payload in characters, and not in bytes. The error response says more
+    /// to the client than a closed connection, so it goes first.
     private(set) var brokenEnd: NIODeadline?
     private(set) var single = Single.unknown
 

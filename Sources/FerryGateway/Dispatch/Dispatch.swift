@@ -51,8 +51,8 @@ package struct Dispatch: ~Copyable {
     /// The stage of the gateway's life.
     enum Stage: Sendable {
         case running
-        /// Nothing more is sent to an upstream. If `isKept`, the store has the notifications without an answer, and another process
-        /// sends them: the next one, or the new owner of the store.
+        /// Nothing more is sent to an upstream. If `isKept`, the store has the notifications without an answer, and another
+        /// process sends them: the next one, or the new owner of the store.
         case abandoned(isKept: Bool)
     }
 

@@ -63,7 +63,7 @@ extension PostgresSetup {
         }
     }
 
-    /// The address of another process that looks at the shards under this name; nil if there is none.
+    /// Returns the address of another process that looks at the shards under this name; nil without such a process.
     package func namesake(of node: String) async throws(PostgresError) -> String? {
         let found = try await self.run(
             """

@@ -14,8 +14,8 @@ internal import NIOPosix
 ///        └──────────────────▲
 /// ```
 ///
-/// The session has a thread, because some steps of libpq wait, such as those that read files. Any thread may call the methods. The closures are called
-/// on the session's thread, and must not wait.
+/// The session has a thread, because some steps of libpq wait, such as those that read files. Any thread may call the
+/// methods. The closures are called on the session's thread, and must not wait.
 package final class PostgresSession: Sendable {
     package typealias Answer = Result<PostgresRows, PostgresError>
 

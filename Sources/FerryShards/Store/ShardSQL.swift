@@ -8,7 +8,8 @@ enum ShardSQL {
 
     // MARK: Standing by
 
-    /// All shards, each with the time of PostgreSQL in UNIX seconds and the way it commits. The owner is null if no session has the lock.
+    /// All shards. The owner is null if no session has the lock. Each row also has PostgreSQL's time in UNIX seconds, and its
+    /// `synchronous_commit`.
     static let look: StaticString = """
         select s.id, s.term::text, s.freed, s.wanted, case when exists (
           select from pg_locks l where l.locktype = 'advisory' and l.classid = 1179800153 and l.objid = s.id::int
