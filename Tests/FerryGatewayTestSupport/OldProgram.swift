@@ -74,6 +74,8 @@ final class OldProgram {
         var repeatsAfterShutdown = false
         /// The last notifications that it sends again when a connection ends without an error response.
         var repeatsAfterEnd = 0
+        /// The time between two notifications that it writes.
+        var pace = TimeAmount.zero
     }
 
     private final class Socket {
@@ -110,8 +112,13 @@ final class OldProgram {
     private var outbox: Deque<Item> = []
     /// What is to be sent again, until its time has come.
     private var again: Deque<Item> = []
-    /// What was written on a connection that was told, and is not in ``outbox`` again yet.
+    /// What a program that circles sends again. It does so in this order, and before anything new.
+    private var retries: Deque<Item> = []
+    /// What was written on a connection that was told, and is not in ``retries`` yet.
     private var circlingCount = 0
+    /// When the program may write the next notification.
+    private var nextWriteAt = NIODeadline.distantPast
+    private var isPausing = false
     private var isConnecting = false
     private var isOver = false
     private var blockedAt: NIODeadline?
@@ -136,7 +143,7 @@ final class OldProgram {
     /// Ends the program as soon as everything is written.
     func exit() {
         self.isOver = true
-        guard self.outbox.isEmpty, self.circlingCount == 0 else { return }
+        guard self.isIdle, self.circlingCount == 0 else { return }
         let sockets = self.sockets
         self.sockets = []
         for socket in sockets { self.close(socket) }
@@ -144,8 +151,11 @@ final class OldProgram {
 
     // MARK: Writing
 
+    private var isIdle: Bool { self.outbox.isEmpty && self.retries.isEmpty }
+
     private func write() {
-        while !self.outbox.isEmpty {
+        while !self.isIdle {
+            guard self.now >= self.nextWriteAt else { return self.pause() }
             guard let socket = self.socket() else { return }
             guard socket.wire.isWritable else {
                 if self.blockedAt == nil { self.blockedAt = self.now }
@@ -156,10 +166,20 @@ final class OldProgram {
                 self.blockedAt = nil
             }
             if case .betweenWrites = self.manner.reading, self.look(at: socket) { continue }
-            guard let item = self.outbox.popFirst() else { return }
+            guard let item = self.retries.popFirst() ?? self.outbox.popFirst() else { return }
             self.write(item, on: socket)
+            self.nextWriteAt = self.now + self.manner.pace
         }
         if self.isOver { self.exit() }
+    }
+
+    private func pause() {
+        guard !self.isPausing else { return }
+        self.isPausing = true
+        self.world.at(self.nextWriteAt) {
+            self.isPausing = false
+            self.write()
+        }
     }
 
     private func write(_ item: Item, on socket: Socket) {
@@ -190,7 +210,7 @@ final class OldProgram {
             self.world.after(round) {
                 self.circlingCount -= 1
                 if self.world.isForgotten(socket.wire) { self.world.allowCopy(of: push.name) }
-                self.outbox.append(Item(push: push, copy: .followed))
+                self.retries.append(Item(push: push, copy: .followed))
                 self.write()
             }
         }
@@ -353,7 +373,11 @@ final class OldProgram {
     }
 
     private func sendAgain() {
-        for copy in self.again.reversed() { self.outbox.prepend(copy) }
+        if self.manner.circles {
+            self.retries += self.again
+        } else {
+            for copy in self.again.reversed() { self.outbox.prepend(copy) }
+        }
         self.again = []
     }
 

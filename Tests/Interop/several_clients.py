@@ -218,12 +218,15 @@ class Sender:
         if status == 8:
             self.blamed[self.written[index][1]] += 1
         if self.sends_again:
-            self.again.extendleft(reversed(self.remembered(followers)))
+            self.repeat(self.remembered(followers))
         return True
 
     def remembered(self, followers):
         """The part of the followers of an error that the program sends again, in this order."""
         return followers
+
+    def repeat(self, places):
+        self.again.extendleft(reversed(places))
 
     def ended(self):
         """Acts on the end of a connection without an error response."""
@@ -267,6 +270,14 @@ class Batch(Sender):
 class Staying(Sender):
     """As apns4erl. It sends again on the connection that was told, with the same identifiers, until that ends."""
 
+    def serve(self, client):
+        try:
+            super().serve(client)
+        finally:
+            # What it wrote last does not come again, so its twin may be taken for a copy.
+            if self.has_reason and self.written:
+                self.given_up.add(self.written[-1][1])
+
     def heard(self, status, index, client):
         super().heard(status, index, client)
         return False
@@ -274,11 +285,6 @@ class Staying(Sender):
 
 class Circling(Sender):
     """As Pushy. What it writes on the connection that was told goes out again, until that ends."""
-
-    def __init__(self, *arguments):
-        # For each push that went out again, the error response behind which it first did.
-        self.circled = {}
-        super().__init__(*arguments)
 
     def serve(self, client):
         self.is_told = False
@@ -296,10 +302,10 @@ class Circling(Sender):
         place = super().take_next()
         if self.is_told:
             self.again.append(place)
-            # Known: a push that comes behind the error responses of two connections may arrive twice.
-            if self.circled.setdefault(place, self.story[-1]) is not self.story[-1]:
-                self.repeated.add(self.push(place))
         return place
+
+    def repeat(self, places):
+        self.again.extend(places)
 
     def heard(self, status, index, client):
         super().heard(status, index, client)

@@ -57,6 +57,8 @@ struct Episode: Sendable {
         var isMatched = false
         /// Whether an equal notification came that may be a deliberate repeat.
         var isDoubted = false
+        /// Whether the client circles with it, and so sends it last.
+        var isCircled = false
 
         init(_ follower: Follower, isMatched: Bool = false) {
             self.job = follower.job
@@ -252,7 +254,7 @@ struct Episode: Sendable {
         self.trims.append(Trim(at: at, before: before))
     }
 
-    /// Removes the entries whose time has come, and returns them.
+    /// Removes the entries whose time has come, and returns them. Those of a circle stay, because their copies come last.
     mutating func trim(now: NIODeadline) -> [(job: JobID, fate: JobFate)] {
         var before = 0
         while let trim = self.trims.first, trim.at <= now {
@@ -261,7 +263,7 @@ struct Episode: Sendable {
         }
         var dropped: [(job: JobID, fate: JobFate)] = []
         while self.trimmedTo < min(before, self.log.count) {
-            if self.log.isLive(self.trimmedTo) {
+            if self.log.isLive(self.trimmedTo), !self.log[self.trimmedTo].isCircled {
                 self.log.remove(self.trimmedTo)
                 dropped.append((self.log[self.trimmedTo].job, self.log[self.trimmedTo].fate))
             }

@@ -77,6 +77,23 @@ import Testing
         #expect(scenario.filter.oldestEpisode == nil)
     }
 
+    @Test func `a circle comes last, and is known when the followers before a small cache are forgotten`() {
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, 10..<210, named: 9, drains: true)
+        for name in 10..<13 as Range<UInt64> {
+            let identifier = UInt32(200 + name)
+            let copy = scenario.push(name, on: 1, draining: episode, identifier: identifier, resemblesPushy: true)
+            #expect(copy == .circle)
+        }
+        scenario.drained(episode)
+        scenario.close(1)
+        #expect(scenario.pushAll(100..<200, on: 2) == 0)
+        scenario.wait(.seconds(3))
+        #expect(scenario.push(13, on: 2) == .forward)
+        #expect(scenario.pushAll(200..<210, on: 2) == 0)
+        #expect(scenario.pushAll(10..<13, on: 2) == 0)
+    }
+
     @Test func `behind the drain, a client that sends nothing elsewhere repeats itself`() {
         let scenario = FilterScenario()
         let episode = scenario.tell(1, 10..<14, named: 9, drains: true)

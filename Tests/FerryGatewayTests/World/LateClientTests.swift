@@ -84,6 +84,28 @@ import Testing
         }
     }
 
+    /// The notifications that it wrote on the connection that was told come behind all other copies, so they are late.
+    @Test(arguments: ["Pushy, 1 connection", "Pushy"])
+    func `Pushy doubles nothing if its next connection is told before it has sent all copies`(name: String) throws {
+        var told = 0
+        for seed in Self.seeds {
+            var generator = SplitMix64(seed: seed)
+            var manner = try Self.manner(name)
+            // In the first course, a filter that forgets the first followers too soon doubles some.
+            manner.pace = .microseconds(seed == 1 ? 3300 : Int64.random(in: 500...8000, using: &generator))
+            let distance = seed == 1 ? 220 : Int.random(in: 20...400, using: &generator)
+            let bad = Set(stride(from: UInt32(distance - 1), to: 2000, by: distance))
+            var path = Wire.Path()
+            if seed > 1 { path.roundTrip = .milliseconds(Int64.random(in: 0...200, using: &generator)) }
+            var apns = GatewayWorld.APNs()
+            if seed > 1 { apns.times = 1...Int64.random(in: 5...800, using: &generator) }
+            let tally = try Self.run(manner, seed: seed, count: 2000, bad: bad, path, apns)
+            #expect(!tally.isFaulty, "seed \(seed), every \(manner.pace), \(distance) apart, \(path): \(tally)")
+            told += tally.told
+        }
+        #expect(told > 2)
+    }
+
     @Test(arguments: [false, true])
     func `trouble of APNs in the middle doubles nothing, though the copies wait for the gateway`(isDown: Bool) throws {
         for seed in Self.seeds {
