@@ -1,11 +1,13 @@
 /// The tables and functions of Ferry in a PostgreSQL database, in the schema `ferry`.
 ///
-/// Two adjacent versions of Ferry run side by side. So a later version gives functions new names, and columns defaults.
+/// Processes of two adjacent versions of Ferry may use one database. So a later version gives a changed function a new
+/// name, and a new column a default.
 package enum PostgresSchema {
     /// The version that this build reads and writes.
     package static let version = 1
 
-    /// Whether this build can use a version. Gateways go on while the tables are brought to the next one.
+    /// Whether this build can use tables of this version: its own, or the next one, because gateways run on during a
+    /// migration.
     package static func accepts(_ found: Int) -> Bool { (Self.version...Self.version + 1).contains(found) }
 
     /// The first number of the advisory locks of shards. The second one is the shard.
@@ -24,9 +26,9 @@ package enum PostgresSchema {
         """
         create table ferry.meta (version int not null, hash_key bytea not null)
         """,
-        // `node` is random, for ever: the gateway makes `apns-id`s of it. Numbers of segments, connections and jobs begin at
-        // `epoch << 40`. `term` is another one for each take and each come-back. `freed` says that the owner gave the shard up with
-        // nothing in flight, and `wanted` names the node that shall have it next.
+        // `node` is random and never changes, because the gateway makes `apns-id`s of it. Numbers of segments,
+        // connections and jobs begin at `epoch << 40`. `term` changes with each take and each come-back. `freed`: the
+        // owner gave the shard up with nothing in flight. `wanted`: the node that shall have the shard next.
         """
         create table ferry.shard (
           id smallint primary key,
@@ -58,8 +60,8 @@ package enum PostgresSchema {
         """
         create table ferry.row (shard smallint, kind smallint, key bytea, value bytea not null, primary key (shard, kind, key))
         """,
-        // The shard at which a client was last seen from an address, and the one before. `told` is the time of the last alarm
-        // about two shards.
+        // The shard at which a client was last seen from an address, and in `other` the shard of the report before.
+        // `told` is the time of the last alarm about two shards.
         """
         create table ferry.seen (client text, address text, shard smallint not null, at timestamptz not null default now(),
           other smallint, told timestamptz not null default '-infinity', primary key (client, address))
@@ -88,7 +90,7 @@ package enum PostgresSchema {
         """
         alter table ferry.late alter bytes set storage external
         """,
-        // The queue that an application fills. `key` is the caller's: at most one push for each client and key.
+        // The queue that an application fills. The application chooses `key`; a client has at most one push with a key.
         """
         create table ferry.push (
           id bigint generated always as identity primary key,
@@ -133,9 +135,10 @@ package enum PostgresSchema {
     ]
 
     private static let functions: [StaticString] = [
-        // Takes a shard for this session. Returns no row if another session has it, or if its term is not the seen one: its owner
-        // was back meanwhile. Epochs end at 2^22 (`Journal.epochs`). The gap to the next epoch is 256 at most at first, and 1 at the
-        // end, so a shard can be taken some 190,000 times.
+        // Takes a shard for this session. Returns no row if another session has it. Returns no row either if its term
+        // is no longer `_seen`: an owner came back or took it meanwhile. Epochs end at 2^22 (`Journal.epochs`). The gap
+        // to the next epoch is random: 256 at most at first, and 1 at the end. So a shard can be taken some 184,000
+        // times.
         """
         create function ferry.take(_shard int, _owner text, _seen uuid) returns table (epoch bigint, term uuid, before uuid, node bigint)
         language plpgsql as $$
@@ -157,8 +160,9 @@ package enum PostgresSchema {
             where id = _shard returning epoch, term, old.term, node;
         end $$
         """,
-        // Takes a shard again after its session has ended. Returns the new term; `busy` while a session has the lock; `fenced` if
-        // another owner came between. The caller chooses the term, so that it knows the term even if the answer is lost.
+        // Takes a shard again after its session has ended. Returns the new term; `busy` while a session has the lock;
+        // `fenced` if another owner took the shard since. The caller chooses the term, so that it knows the term even
+        // if the answer is lost.
         """
         create function ferry.retake(_shard int, _owner text, _terms uuid[], _epoch bigint, _fresh uuid) returns text
         language plpgsql as $$
@@ -204,9 +208,10 @@ package enum PostgresSchema {
           return ours;
         end $$
         """,
-        // Changes rows. Kinds: 1 feedback (key: length of the client's name, name, token; value: time), 2 habit, 3 rejection (key:
-        // job; value: line), others `ferry.row`. `append` never waits for a reader of the feedback list: it only adds rows, and
-        // passes over locked ones. Habits are added in the order of their keys, so that two shards do not wait for each other.
+        // Changes rows. Kinds: 1 feedback (key: length of the client's name, name, token; value: time), 2 habit, 3
+        // rejection (key: job; value: line), others `ferry.row`. Feedback rows are added, or removed if no reader has
+        // locked them, but never updated. So `append` never waits for a reader of the feedback list. Habits are added
+        // in the order of their keys, so that two shards do not wait for each other.
         """
         create function ferry.change(_shard int, _kinds smallint[], _keys bytea[], _values bytea[]) returns void
         language plpgsql as $$
@@ -236,7 +241,7 @@ package enum PostgresSchema {
             where not exists (select from ferry.feedback f where f.client = x.client and f.token = x.token);
         end $$
         """,
-        // Adds shards. The clients then go to other shards, so where they were seen no longer counts.
+        // Adds shards. Clients then go to other shards, so their old sightings are removed.
         """
         create function ferry.add(_first int, _end int) returns void language sql as $$
           delete from ferry.seen;

@@ -2,7 +2,8 @@ internal import FerryPlatform
 
 /// The making and the checking of the schema in a database.
 ///
-/// Any thread may call the methods. Each call has a session of its own, and ends within some seconds, or a minute for changes.
+/// Any thread may call the methods. All calls share one session, so nothing may be called while ``make(shards:)`` runs.
+/// Each statement may take a minute.
 package struct PostgresSetup: Sendable {
     private static let limit = Duration.seconds(60)
 
@@ -11,12 +12,12 @@ package struct PostgresSetup: Sendable {
     /// - Parameter connection: a connection string of libpq.
     package init(_ connection: String) { self.init(PostgresSettings(connection, name: "ferry store")) }
 
-    /// Uses a session with these settings, which are checked with the first call.
+    /// Begins a session with these settings. A fault of the settings shows at the first call.
     package init(_ settings: PostgresSettings) { self.session = PostgresSession(settings) }
 
-    /// A database as it was found.
+    /// The state of a database.
     package enum Condition: Hashable, Sendable {
-        /// The database has no schema `ferry`.
+        /// The database has no tables of Ferry, or their version is missing.
         case empty
         /// The schema has a version that this build can use.
         case good(shards: Int)
@@ -69,14 +70,16 @@ package struct PostgresSetup: Sendable {
 
     /// Makes the schema with its shards, or adds shards to a schema that has fewer.
     ///
-    /// - Throws: ``PostgresError`` with a sentence, also when a gateway runs or the schema has more shards.
+    /// - Throws: ``PostgresError`` with a sentence, also when the schema has more shards, or a gateway owns one while
+    ///   some are to be added.
     /// - Returns: the number of shards before.
     package func make(shards: Int) async throws(PostgresError) -> Int {
         let found = try await self.condition()
         if let fault = found.fault, found != .empty { throw PostgresError(.unusable, fault) }
         try await self.run("begin")
         do throws(PostgresError) {
-            // Two calls at once must not both make the tables. The class of the shards' locks has no shard -1.
+            // Two calls at once must not both make the tables. The lock has the class of the shards' locks, and -1,
+            // which is no shard.
             try await self.run("select pg_advisory_xact_lock(1179800153, -1)")
             let before = try await self.condition()
             var count = 0
@@ -107,7 +110,7 @@ package struct PostgresSetup: Sendable {
         }
     }
 
-    /// The number of shards that a session owns.
+    /// The number of shards whose lock any session holds.
     private func owned() async throws(PostgresError) -> Int64 {
         let rows = try await self.run(
             """
@@ -118,7 +121,7 @@ package struct PostgresSetup: Sendable {
         return rows.integer(0, 0) ?? 0
     }
 
-    /// Checks the server itself.
+    /// Checks the version of the server, that it is no standby, and the encoding of the database.
     private func checkServer() async throws(PostgresError) {
         let rows = try await self.run(
             "select current_setting('server_version_num')::int, pg_is_in_recovery(), current_setting('server_encoding')"

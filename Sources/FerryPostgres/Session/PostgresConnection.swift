@@ -29,7 +29,8 @@ struct PostgresConnection: ~Copyable {
         var error: PostgresError?
     }
 
-    /// Begins to connect. A server that is a name needs its address, because libpq's own look-up waits.
+    /// Begins to connect. The options of a server with a host name must have its address, because libpq's own look-up
+    /// blocks.
     init(_ server: PostgresOptions) throws(PostgresError) {
         self.server = server
         let options = Array(server.values)
@@ -111,7 +112,8 @@ struct PostgresConnection: ~Copyable {
         to values: [[UInt8]?],
         _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Value
     ) -> Value {
-        // One copy of all bytes has an address that stays. An empty value needs an address, too: nil is NULL.
+        // The copy of all bytes keeps its address during `body`. An empty value needs an address, too: a nil pointer is
+        // NULL.
         let bytes = UnsafeMutableBufferPointer<CChar>.allocate(capacity: values.reduce(1) { $0 + ($1?.count ?? 0) })
         defer { bytes.deallocate() }
         var end = 0
@@ -137,14 +139,14 @@ struct PostgresConnection: ~Copyable {
     /// Reads the bytes that have come.
     func read() throws(PostgresError) {
         let isOpen = PQconsumeInput(self.handle) == 1
-        // libpq looks for messages between two answers when it is asked for the next answer.
+        // This call makes libpq read messages between two answers. Without it, ``lost()`` misses the server's reason.
         _ = PQisBusy(self.handle)
         guard isOpen else { throw self.lost() }
     }
 
     /// Returns the next part of the answers; nil if it has not come yet. Call it only while a statement is unanswered.
     func next() throws(PostgresError) -> Answer? {
-        // libpq returns no result between two statements.
+        // libpq returns nil once after each statement, so a second call follows.
         for _ in 0..<2 where PQisBusy(self.handle) == 0 {
             guard let result = PQgetResult(self.handle) else {
                 guard PQstatus(self.handle) == CONNECTION_OK else { throw self.lost() }

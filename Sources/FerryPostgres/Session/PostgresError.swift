@@ -1,13 +1,13 @@
 /// The reason why a statement, or a session, has failed.
 package struct PostgresError: Error, Hashable, CustomStringConvertible {
-    /// The things that can fail. The owner reacts to each in a different way.
+    /// The kinds of failures. The owner of a session reacts differently to each.
     package enum Kind: Hashable, Sendable {
         /// The session has ended. Its unanswered statements may have been carried out.
         case ended
         /// The server has refused the statement, which had no effect. The session goes on.
         case refused
-        /// The server cannot be used as it is: a pooler stands in front, or this build has no PostgreSQL. Another try fails
-        /// in the same way.
+        /// Another try would fail in the same way. Examples: a connection string that cannot be read, a pooler in
+        /// front, tables of another version, a build without PostgreSQL, an impossible request of an operator.
         case unusable
     }
 
@@ -15,7 +15,7 @@ package struct PostgresError: Error, Hashable, CustomStringConvertible {
     /// The five characters of the server's error code (postgresql.org/docs, "PostgreSQL Error Codes"); empty if the
     /// error is not the server's.
     package let state: String
-    /// One sentence with the reason. It has no value of a statement.
+    /// The reason: one sentence, or one for each server that was tried. No value of a statement is in it.
     package let description: String
 
     package init(_ kind: Kind, state: String = "", _ description: String) {
@@ -24,7 +24,8 @@ package struct PostgresError: Error, Hashable, CustomStringConvertible {
         self.description = description
     }
 
-    /// The reasons for which a session came to no server. Their order does not count, because any server may be the first.
+    /// Joins the errors of all servers that a session tried. The sentences are sorted, because the first server is
+    /// chosen at random and the text must not change with it.
     init(_ errors: [PostgresError]) {
         if errors.count == 1 {
             self = errors[0]
@@ -40,9 +41,10 @@ package struct PostgresError: Error, Hashable, CustomStringConvertible {
         "This build of Ferry has no PostgreSQL: build it with --traits PostgreSQL."
     )
 
-    /// Codes after which the session is of no use, because the server ends it or has become read-only.
+    /// Whether the session is of no use after this code, because the server ends it or has become read-only.
     static func endsSession(_ state: String) -> Bool {
-        // read_only_sql_transaction; operator_intervention: shutdown, crash, idle session time-out.
+        // 25006: read_only_sql_transaction. 57P0x: shutdown, crash, dropped database, idle session time-out. 25P03:
+        // time-out of an idle transaction.
         state == "25006" || state.hasPrefix("57P0") || state == "25P03"
     }
 }

@@ -2,8 +2,8 @@ internal import FerryCore
 internal import FerryPlatform
 internal import NIOPosix
 
-/// The look-up of a host's name. The system's resolver has no deadline, so it runs on a thread of its own. All sessions of
-/// the process share the look-up of a name, so that one that hangs takes one of the four threads.
+/// The look-up of a host's name. The system's resolver has no deadline, so it runs on a thread of its own. All sessions
+/// of the process share the look-up of a name, so a look-up that hangs occupies only one of the four threads.
 final class PostgresLookup: Sendable {
     /// A session that waits for a name.
     private struct Waiter {
@@ -16,16 +16,16 @@ final class PostgresLookup: Sendable {
         pool.start()
         return pool
     }()
-    /// The names under way.
+    /// The sessions that wait for each look-up under way, by its name.
     private static let waiting = Locked<[String: [Waiter]]>([:])
 
     private let found = Locked<[String]?>(nil)
 
-    /// - Parameter inbox: it is woken at the end.
+    /// - Parameter inbox: woken when the look-up has ended.
     init(_ name: String, waking inbox: PostgresInbox) {
         let isFirst = Self.waiting.withLock { waiting in
             let others = waiting[name]
-            // Sessions that have given up are left out, so a name that hangs keeps nothing of them.
+            // Sessions that have given up are removed. Otherwise a look-up that hangs would collect them.
             waiting[name] = (others ?? []).filter { $0.lookup != nil } + [Waiter(lookup: self, inbox: inbox)]
             return others == nil
         }
@@ -39,7 +39,7 @@ final class PostgresLookup: Sendable {
         }
     }
 
-    /// The addresses in the system's order of preference, none if the name has none; nil until then.
+    /// The addresses in the system's order of preference, empty if the look-up failed; nil until it has ended.
     var addresses: [String]? { self.found.withLock { $0 } }
 
     /// The addresses of a name. Waits for the resolver.

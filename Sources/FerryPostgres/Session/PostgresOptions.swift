@@ -15,7 +15,7 @@ struct PostgresOptions {
         options["target_session_attrs"] = options["target_session_attrs"] ?? "read-write"
         options["application_name"] = settings.name
         options["client_encoding"] = "UTF8"
-        // A function of the same name in another schema must not run as this user.
+        // Otherwise a function of the same name in another schema could run with this user's rights.
         let parameters = settings.parameters.merging(["search_path": "pg_catalog"]) { $1 }.sorted { $0.key < $1.key }
             .map { "-c \($0.key)=\($0.value)" }
         options["options"] = ([options["options"]].compactMap { $0 } + parameters).joined(separator: " ")
@@ -42,17 +42,17 @@ struct PostgresOptions {
                 "PostgreSQL's connection string names a service (service, PGSERVICE): name the server in the string itself."
             )
         }
-        // libpq would look these up itself, without a limit.
+        // libpq would otherwise read these variables itself, and look up the host without a time limit.
         for (name, variable) in ["host": "PGHOST", "hostaddr": "PGHOSTADDR", "port": "PGPORT"] {
             if options[name] == nil, let value = getenv(variable) { options[name] = String(cString: value) }
         }
-        // Parts of a password may stand in the wrong place. libpq would quote them.
+        // A password that is not escaped may end up in the host or the port, which libpq quotes in its messages.
         let hosts = (options["host"] ?? "").split(separator: ",")
         let ports = (options["port"] ?? "").split(separator: ",")
         guard hosts.allSatisfy({ $0.hasPrefix("/") || !$0.contains { "@/".contains($0) } }),
             ports.allSatisfy({ UInt16($0) != nil })
         else { throw Self.unreadable }
-        // libpq takes the working directory, which a service manager changes.
+        // libpq resolves a relative path in the working directory, which differs under a service manager.
         for name in ["sslrootcert", "sslcert", "sslkey", "sslcrl", "sslcrldir", "passfile"] {
             guard let file = options[name], !file.isEmpty, !file.hasPrefix("/"), file != "system" else { continue }
             throw PostgresError(
@@ -69,7 +69,7 @@ struct PostgresOptions {
             + "/ of a password as %40, %3A and %2F."
     )
 
-    /// Options for each entry of the lists. libpq itself would wait for a silent server without a limit.
+    /// Returns the options of each server. With the whole lists, libpq would wait for a silent server without a limit.
     private static func split(_ options: [String: String]) throws(PostgresError) -> [[String: String]] {
         let lists = ["host", "hostaddr", "port"].compactMap { name in
             options[name].map { (name: name, entries: $0.split(separator: ",", omittingEmptySubsequences: false)) }

@@ -6,8 +6,8 @@ internal import NIOPosix
 
 /// One connection to PostgreSQL, from its start to its end.
 ///
-/// Statements are pipelined, and answered in their order. A statement without an answer within its limit ends the session:
-/// nobody can know whether a later one would be answered. After the end, make a new session.
+/// Statements are pipelined, and answered in their order. A statement without an answer within its limit ends the
+/// session, because all later answers come after that one. After the end, make a new session.
 ///
 /// ```
 ///   connecting ──▶ open ──▶ ended
@@ -15,7 +15,8 @@ internal import NIOPosix
 /// ```
 ///
 /// The session has a thread, because some steps of libpq wait, such as those that read files. Any thread may call the
-/// methods. The closures are called on the session's thread, and must not wait.
+/// methods. Closures are called on the session's thread, and must not wait. If a statement is not accepted, its `then`
+/// is called at once on the caller's thread.
 package final class PostgresSession: Sendable {
     package typealias Answer = Result<PostgresRows, PostgresError>
 
@@ -112,7 +113,7 @@ final class PostgresInbox: Sendable {
         for end in [self.ends.read, self.ends.write] where end >= 0 { _ = close(end) }
     }
 
-    /// The descriptor that becomes readable when something has come.
+    /// The descriptor that becomes readable when the thread is woken; -1 without a pipe.
     var descriptor: Int32 { self.ends.read }
 
     /// Returns an error if the statement is not accepted.

@@ -1,12 +1,12 @@
-/// The way to a server, and what a session needs there.
+/// The address of a server, and the settings of a session with it.
 package struct PostgresSettings: Sendable {
     /// A connection string of libpq (postgresql.org/docs, "Connection Strings"). It may hold a password, so it is in no log.
     ///
     /// Without `sslmode`, the server's certificate and name are verified (`verify-full`), except over a Unix socket, which
     /// has no TLS. Without `gssencmode`, GSSAPI does not encrypt.
     ///
-    /// Of several hosts any is the first. Each gets an equal share of the time that is left for the connection, and so does
-    /// each address of a name. `connect_timeout` has no effect.
+    /// A random one of several hosts is tried first. Each host gets an equal share of the time that is left for the
+    /// connection, and so does each address of a name. `connect_timeout` has no effect.
     package var connection: String
     /// The name of the session in `pg_stat_activity`.
     package var name: String

@@ -7,12 +7,12 @@ internal import NIOCore
 final class PostgresThread {
     private struct Pending {
         let request: PostgresSession.Request
-        /// The text that this statement prepares first, until the server has done so.
+        /// The address of the text that this statement prepares; nil once the server has prepared it.
         var preparing: UInt?
         var answer: PostgresSession.Answer?
     }
 
-    /// How long a thread waits at most before it looks again, if it has no pipe, or for the rest of an encrypted answer.
+    /// The longest wait of a thread that has no pipe, or whose encrypted connection may hold unread bytes.
     private static let look: TimeAmount = .milliseconds(50)
 
     private let inbox: PostgresInbox
@@ -143,8 +143,8 @@ final class PostgresThread {
         return false
     }
 
-    /// Asks for those parameters that differ from what the session needs. A pooler may ignore them. Returns false if the
-    /// session needs none.
+    /// Asks which parameters differ from the settings, because a pooler may ignore settings. Returns false if the
+    /// settings have no parameters.
     private func askParameters(
         _ settings: PostgresSettings,
         _ connection: borrowing PostgresConnection
@@ -170,7 +170,7 @@ final class PostgresThread {
             case .rows(let rows):
                 guard let name = rows.text(0, 0) else { continue }
                 throw .pooled("\(name) is \(rows.text(0, 1) ?? "not set")")
-            // The session is of no use, so its owner makes another one.
+            // Without this answer the session is of no use. With `ended`, its owner makes another one.
             case .refused(let error): throw PostgresError(.ended, state: error.state, error.description)
             case .end: return true
             }
@@ -233,7 +233,7 @@ final class PostgresThread {
         ]
         var left = deadline.map { max($0 - .sinceBoot, .zero) }
         if self.inbox.descriptor < 0 { left = min(left ?? Self.look, Self.look) }
-        // One millisecond more, because a part of one would be cut off.
+        // The time is rounded up. With 0 ms the thread would spin until the deadline.
         poll(&polls, 2, left.map { Int32(clamping: $0.nanoseconds / 1_000_000 + 1) } ?? -1)
         return polls[0].revents != 0
     }
