@@ -18,8 +18,8 @@ package enum ShardInput: Sendable {
     case commit(StoreCommit)
     /// The gateway has ended, and makes no more commits.
     ///
-    /// - Parameter isClean: whether each notification that went to APNs has its answer. Another process then takes the
-    ///   shard at once.
+    /// - Parameter isClean: whether each notification that went to APNs has its answer. If so, another process may take
+    ///   the shard at once.
     case finish(isClean: Bool)
     /// The process ends now. Commits without an answer get ``StoreAnswer/unavailable(_:)``.
     case abandon
@@ -38,18 +38,19 @@ package enum ShardAction: Hashable, Sendable {
     /// The shard is taken. Recover from its segments, and then pass commits. Segments may be read on the keeper's session,
     /// between its statements, some megabytes at a time.
     case owns(ShardTaken)
-    /// A former owner handed over these segments. When the gateway has recovered, pass a commit that takes each number over.
-    /// No number comes again before or after that.
+    /// A former owner handed over these segments. When the gateway has recovered, pass a commit that takes each number
+    /// over. Each number comes only once.
     case late([StoredSegment])
-    /// The answer to the commit with this number, in the order of the commits. `fenced`: the new owner has or gets it.
+    /// The answer to the commit with this number, in the order of the commits. With `fenced`, the new owner has the
+    /// commit, or gets it.
     case answer(UInt64, StoreAnswer)
     /// The right to forward has changed.
     case right(ShardRight)
-    /// This node shall have the shard instead: end the gateway, and pass `finish`.
+    /// The node with this name shall have the shard: end the gateway, and then pass `finish`.
     case wanted(by: String)
-    /// Another owns the shard. Take back what was not sent to APNs, pass the last commits, and then `finish`.
+    /// Another process owns the shard. Take back what was not sent to APNs, pass the last commits, and then `finish`.
     case fenced
-    /// PostgreSQL refused a statement, and the keeper comes back. The text is for operators.
+    /// PostgreSQL refused a statement. An owner comes back; a take has failed. The text is for operators.
     case trouble(String)
     /// The keeper has ended. No action follows.
     case over(ShardEnding)
@@ -57,9 +58,9 @@ package enum ShardAction: Hashable, Sendable {
 
 /// The right to send notifications to APNs.
 package enum ShardRight: Hashable, Sendable {
-    /// Nothing may be sent at this time or later. The distant past: there is no right.
+    /// Notifications may be sent before this time. With the distant past, there is no right.
     case until(NIODeadline)
-    /// PostgreSQL is away: send what was read, although it is not durable. Nothing is told to clients.
+    /// PostgreSQL is away: send what was read, although it is not durable. Write no error responses to clients.
     case fromMemory
 
     package static let none = ShardRight.until(.distantPast)
@@ -67,9 +68,9 @@ package enum ShardRight: Hashable, Sendable {
 
 /// The reason why a keeper has ended.
 package enum ShardEnding: Hashable, Sendable {
-    /// The shard could not be taken: another has it, PostgreSQL does not answer, or it refused.
+    /// The shard could not be taken: another process has it, or PostgreSQL refused or did not answer.
     case notTaken
-    /// The shard is given up. If it is freed, another may take it at once.
+    /// The shard is given up. If it is freed, another process may take it at once.
     case released(isFreed: Bool)
     /// Another process owns the shard, and has all commits.
     case handedOver
@@ -79,8 +80,8 @@ package enum ShardEnding: Hashable, Sendable {
 
 /// The behaviour of an owner while PostgreSQL is away: `store.away` of the configuration.
 package enum ShardAway: String, Sendable, CaseIterable {
-    /// It forwards nothing.
+    /// The owner forwards nothing.
     case wait
-    /// It forwards from memory.
+    /// The owner forwards from memory.
     case serve
 }

@@ -9,8 +9,8 @@ internal import NIOCore
 ///   ◀────────────── written again after a come-back, from the left ────▶
 /// ```
 ///
-/// A failover of PostgreSQL may lose commits that it has answered. So they are written again, and always before later
-/// ones: a take notes the largest number that it finds, and refuses smaller ones that are handed over afterwards.
+/// A failover of PostgreSQL may lose commits that it has answered. So an owner that comes back writes them again, in
+/// order: a take notes the largest number that it finds, and smaller ones are refused afterwards.
 struct ShardCommits {
     private struct Entry {
         var commit: StoreCommit
@@ -27,7 +27,7 @@ struct ShardCommits {
     private let rules: ShardRules
     private var ring: Deque<Entry> = []
     private(set) var ringLength = 0
-    /// Under way, then not sent.
+    /// The commits under way, followed by those that were not sent.
     private var unwritten: Deque<Entry> = []
     private(set) var underWay = 0
 
@@ -49,9 +49,9 @@ struct ShardCommits {
         return self.unwritten[self.underWay - 1].commit
     }
 
-    /// Removes the oldest commit that is under way. Returns it, if the gateway waits for its answer.
+    /// Removes and returns the oldest commit that is under way. `isNew`: the gateway waits for its answer.
     ///
-    /// - Parameter keepUntil: when it was answered; nil if it is not needed again.
+    /// - Parameter now: the time of the answer; nil if the commit is never written again.
     mutating func answered(keepFrom now: NIODeadline?) -> (commit: StoreCommit, isNew: Bool)? {
         guard self.underWay > 0, var entry = self.unwritten.popFirst() else { return nil }
         self.underWay -= 1
@@ -66,7 +66,8 @@ struct ShardCommits {
         return (entry.commit, isNew)
     }
 
-    /// Forgets old commits. Call it while PostgreSQL answers: a failover takes longer than ``ShardRules/ring``.
+    /// Forgets old commits. Call this only after an answer of PostgreSQL: a failover may take longer than
+    /// ``ShardRules/ring``, and the commits are needed after it.
     mutating func prune(now: NIODeadline) {
         while let first = self.ring.first,
             first.writtenAt + self.rules.ring <= now || self.ringLength > self.rules.ringLength

@@ -19,10 +19,10 @@ package import NIOCore
 ///       finished, all written
 /// ```
 ///
-/// One session of PostgreSQL holds the shard's lock, and sends the beats and every commit. If it ends, the lock is free,
-/// and nothing more is written on it. So the lock fences by itself.
+/// One session of PostgreSQL holds the shard's lock, and sends the beats and every commit. When that session ends, the
+/// lock is free, and the session can write nothing more. So the end of the session fences the owner.
 ///
-/// All times are of a clock that continues while the computer sleeps. No time is compared with another machine's.
+/// All times are of a clock that continues while the computer sleeps. Times of different machines are never compared.
 package struct ShardKeeper: Sendable {
     private enum State {
         case taking(seen: ShardTerm)
@@ -37,13 +37,13 @@ package struct ShardKeeper: Sendable {
         var beatAt: NIODeadline?
         /// The number of commits that must be written before the right is back.
         var missing: Int
-        /// There is no right before this time.
+        /// The right is not extended before this time.
         var restUntil = NIODeadline.distantPast
         var isFreeing = false
     }
 
     private struct Absence {
-        /// The last word of PostgreSQL, or the beginning.
+        /// When PostgreSQL last answered, or when the absence began.
         var heardAt: NIODeadline
         var askAt: NIODeadline
     }
@@ -86,7 +86,7 @@ package struct ShardKeeper: Sendable {
         var segments: [StoredSegment] = []
         var length = 0
         var since = NIODeadline.distantPast
-        /// Whether the last answer was full, so that the next beat is sent at once. The former owner may write meanwhile.
+        /// Whether the last answer was full. Then the next beat is sent at once, because more segments may be there.
         var isFollowed = false
     }
 
@@ -101,14 +101,15 @@ package struct ShardKeeper: Sendable {
     private var sessions = 0
     private var dialedAt: NIODeadline
     private var epoch: UInt64 = 0
-    /// Every term that was this owner's, and the one that its take replaced. The last one is the present term.
+    /// The term that the take replaced, and then this owner's terms. The last one is the present term, or that of the
+    /// running try to come back.
     private var terms: [ShardTerm] = []
     private var commits: ShardCommits
     /// The late segments that the gateway has or gets, and has not taken over.
     private var offered: Set<UInt64> = []
     private var lot = Lot()
     private var isWanted = false
-    /// Whether the gateway has finished, and cleanly.
+    /// Whether the gateway has ended cleanly; nil while it runs.
     private var finish: Bool?
     private var rightEnd = NIODeadline.distantPast
     /// The right that was given with the last action.
@@ -174,8 +175,8 @@ package struct ShardKeeper: Sendable {
         }
     }
 
-    /// Takes an input. Returns the actions that it causes, in order. An input that comes while they are carried out must
-    /// wait until all are.
+    /// Takes an input. Returns the actions that it causes, in order. Pass the next input only after all of them are
+    /// carried out.
     package mutating func handle(_ input: ShardInput, now: NIODeadline) -> [ShardAction] {
         if case .over = self.state { return [] }
         switch input {
@@ -326,7 +327,8 @@ package struct ShardKeeper: Sendable {
         if self.terms.count > Self.termLimit { self.terms.removeFirst() }
     }
 
-    /// Forgets the term of a try that PostgreSQL did not carry out. Each try has one, and they would push out the owner's own.
+    /// Forgets the term of a try that PostgreSQL did not carry out. Otherwise the terms of many tries would push the
+    /// owner's own terms out.
     private mutating func forgetFreshTerm() { self.terms.removeLast() }
 
     // MARK: Answers
@@ -345,8 +347,8 @@ package struct ShardKeeper: Sendable {
         case (.comingBack, .retake, .retaken(.owner(let term))):
             self.remember(term)
             var owner = Owner(beatAt: now, missing: self.commits.count)
-            // Another may have taken the shard in an absence of this length, and a failover has lost its take. It has the
-            // right until then.
+            // In such a long absence another process may have taken the shard, and a failover may have lost its take.
+            // That process may have the right until `restUntil`.
             let absence = now - (self.rightEnd - self.rules.right)
             if absence >= self.rules.grace, self.rules.restsAfterAbsence { owner.restUntil = now + self.rules.right }
             self.state = .owning(owner)
@@ -385,7 +387,8 @@ package struct ShardKeeper: Sendable {
             if case .over = self.state { break }
             self.line = .down(dialAt: now + self.rules.refusedRetry)
         default:
-            // The owner of a lock has lost it, or the answer is of another statement. The come-back asks.
+            // This owner has lost its lock, or the answer belongs to another statement. The come-back asks who the
+            // owner is.
             self.giveUp(now: now)
         }
     }
@@ -396,7 +399,7 @@ package struct ShardKeeper: Sendable {
             self.isWanted = true
             self.actions.append(.wanted(by: wanted))
         }
-        // Before the ring is written, rows that a lost commit took over seem to be new.
+        // Until the ring is written again, late segments seem new if a lost commit took them over.
         return isComplete && self.collect(beat.late, now: now)
     }
 
@@ -420,7 +423,7 @@ package struct ShardKeeper: Sendable {
         self.state = .fenced
         self.tell(.none)
         self.actions.append(.fenced)
-        // The lock is another's. The next session has no lock.
+        // Another process has the lock. The next session only hands commits over.
         self.giveUp(now: now)
     }
 
@@ -433,7 +436,7 @@ package struct ShardKeeper: Sendable {
     private mutating func tellRight(now: NIODeadline) {
         switch self.state {
         case .owning(let owner):
-            // The commits of a long absence take a while. Without the right, nothing would be delivered meanwhile.
+            // The commits of a long absence take a while. Until they are written, the gateway goes on from memory.
             guard self.right != .fromMemory || owner.missing == 0 else { break }
             self.tell(.until(self.rightEnd))
         case .comingBack(let absence):

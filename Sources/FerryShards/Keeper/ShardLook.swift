@@ -4,7 +4,7 @@ package import NIOCore
 package struct FreeShard: Hashable, Sendable {
     package var shard: Int
     package var term: ShardTerm
-    /// Whether its last owner gave it up. Then nobody forwards its notifications.
+    /// Whether its last owner gave it up. Then no process forwards its notifications.
     package var isFreed: Bool
     /// The node that shall have it next.
     package var wanted: String?
@@ -19,13 +19,14 @@ package struct FreeShard: Hashable, Sendable {
 
 /// A process that stands by: it looks for free shards, and decides which of them it takes. No I/O.
 ///
-/// A lock may be free although its owner lives: its session ended, and it comes back, or it has not noticed. So a shard
-/// is taken only after it was free for ``ShardRules/grace`` under one term. Its owner has stopped forwarding then.
+/// A lock may be free although the owner still runs: the owner's session has ended, and the owner comes back, or has
+/// not noticed. So a shard that was not given up is taken only after it was free for ``ShardRules/grace`` under one
+/// term. Before that time is over, its owner stops forwarding.
 package struct ShardLook: Sendable {
     private struct Sight {
         var term: ShardTerm
         var wanted: String?
-        /// The time of the first look that saw it so.
+        /// The time of the first look that saw this `term` and this `wanted`.
         var since: NIODeadline
     }
 
@@ -40,10 +41,10 @@ package struct ShardLook: Sendable {
         self.rules = rules
     }
 
-    /// The session of the looks has ended. Another one may be with another server, so the wait begins anew.
+    /// The session of the looks has ended. The next session may reach another server, so all waits begin again.
     package mutating func sessionEnded() { self.sights = [:] }
 
-    /// This node could not serve the shard: its configuration lacks a client.
+    /// Notes that this node could not serve the shard, for example because it cannot bind a port.
     package mutating func refused(_ shard: Int, now: NIODeadline) { self.refused[shard] = now + self.rules.refusal }
 
     /// Takes the rows of a look. Returns the shards to take now.

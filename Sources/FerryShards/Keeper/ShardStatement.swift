@@ -14,22 +14,23 @@ package struct ShardTerm: Hashable, Sendable {
 package enum ShardStatement: Hashable, Sendable {
     /// `ferry.take`. The answer is ``ShardAnswer/taken(_:)``.
     ///
-    /// - Parameter seen: the term under which the shard was seen free. Under another term it is not taken: its owner was
-    ///   back meanwhile.
+    /// - Parameter seen: the term under which the shard was seen free. Under another term it is not taken, because an
+    ///   owner came back or took it meanwhile.
     case take(seen: ShardTerm)
     /// `ferry.retake`. The answer is ``ShardAnswer/retaken(_:)``.
     ///
     /// - Parameters:
-    ///   - terms: every term of this owner.
+    ///   - terms: all terms of this owner, with `fresh`.
     ///   - epoch: the epoch of its take.
-    ///   - fresh: the next term. It is one of `terms` from now on, even if the answer is lost.
+    ///   - fresh: the next term. Later tries name it, too, because the answer to this one may be lost.
     case retake(terms: [ShardTerm], epoch: UInt64, fresh: ShardTerm)
     /// `ferry.append`. The answer is ``ShardAnswer/appended(isOwner:)``.
     case append(StoreCommit, terms: [ShardTerm])
     /// The statement that asks for late segments and for the node that wants the shard. The answer is
     /// ``ShardAnswer/beat(_:)``.
     ///
-    /// - Parameter known: the late segments that the gateway has. Those that it cannot take over would hide the others.
+    /// - Parameter known: the late segments that the gateway has. The answer leaves them out. Otherwise segments that
+    ///   cannot be taken over would hide the others.
     case beat(term: ShardTerm, known: Set<UInt64> = [])
     /// The statement that sets `freed`. The answer is ``ShardAnswer/freed``.
     case free(term: ShardTerm)
@@ -69,11 +70,11 @@ package struct ShardTaken: Hashable, Sendable {
 
 /// The answer to an owner that comes back.
 package enum ShardReturn: Hashable, Sendable {
-    /// It is still the owner, under this term.
+    /// The process is still the owner, under this term.
     case owner(ShardTerm)
-    /// A session has the lock. It may be the owner's last one, which the statement ends.
+    /// A session has the lock. If it is an earlier one of this owner, the statement ends it.
     case busy
-    /// Another has owned the shard since.
+    /// Another process has owned the shard since.
     case fenced
 }
 

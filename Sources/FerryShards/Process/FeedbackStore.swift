@@ -7,7 +7,7 @@ internal import NIOCore
 /// The store of the feedback service of a process. It has no notifications, only the feedback rows of all shards.
 struct FeedbackStore: SharedStore {
     private let feedback: PostgresFeedback
-    /// It never begins: nothing is sent.
+    /// The right to forward. It never begins, because the feedback service sends nothing to APNs.
     let right = ForwardingRight { .distantFuture }
 
     init(_ feedback: PostgresFeedback) { self.feedback = feedback }

@@ -1,6 +1,7 @@
 internal import FerryPostgres
 
-/// Removes old rejections of all shards, on a session of its own. Each process does so, and none waits for another.
+/// Removes old rejections of all shards, on a session of its own. Each process does so. They do not wait for each
+/// other, because locked rows are passed over.
 struct RejectionCare: Sendable {
     private static let interval: Duration = .seconds(60)
     /// The time between two steps while old rows are left.
@@ -27,7 +28,7 @@ struct RejectionCare: Sendable {
         }
     }
 
-    /// Removes all old rows. If PostgreSQL does not answer, the looks of the process tell it.
+    /// Removes all old rows. An error is not reported here, because the looks of the process report it.
     private func trim() async {
         let session = PostgresSession(self.settings)
         defer { session.close() }

@@ -23,16 +23,17 @@ package enum ShardEvent: Hashable, Sendable {
     case answered
     /// The shard cannot be served here, for the reason in this text. Another try follows after a minute.
     case refused(shard: Int, String)
-    /// For some seconds, no process has owned the shard, or this one has been in recovery.
+    /// For 10 s, no process has owned the shard, or this process has been in recovery.
     case ownerless(shard: Int)
     /// Another process has the name of this one. It is connected from this address.
     case namesake(address: String)
-    /// The clock of this machine is so many seconds ahead of PostgreSQL's; negative if it is behind. It comes when the
-    /// difference grows beyond 5 s.
+    /// The difference between this machine's clock and PostgreSQL's, in seconds; positive if this machine's is ahead.
+    /// The event comes when the difference grows beyond 5 s.
     case clock(seconds: Int)
-    /// PostgreSQL begins or ends to answer before a commit is on its disk.
+    /// PostgreSQL begins to answer before a commit is on its disk, or no longer does so.
     case commits(areLosable: Bool)
-    /// The balancer sends a client to two shards. It comes at most once a minute for each client and address, from one process.
+    /// The balancer sends a client to two shards. The event comes at most once a minute for each client and address,
+    /// from one process.
     case misrouted(ClientAddress, shards: [Int])
 }
 
@@ -49,7 +50,7 @@ package struct ShardFigures: Sendable {
         package var segments = 0
         package var counts = FateCounts()
         package var connections = 0
-        /// The notifications at APNs.
+        /// The notifications that APNs has and has not answered.
         package var underWay = 0
 
         package init(_ shard: Int) { self.shard = shard }
@@ -65,7 +66,7 @@ package struct ShardFigures: Sendable {
     package var ownerless = 0
     /// How far the clock of this machine was ahead of PostgreSQL's at the last look, in seconds.
     package var clockSeconds = 0
-    /// The word of the last ``ShardEvent/commits(areLosable:)``.
+    /// Whether commits are losable, by the last ``ShardEvent/commits(areLosable:)``.
     package var losesCommits = false
     /// The number of ``ShardEvent/misrouted(_:shards:)`` events.
     package var misrouted = 0

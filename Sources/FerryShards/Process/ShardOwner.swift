@@ -11,7 +11,7 @@ internal import NIOCore
 ///    └── another has it, or it cannot be served ─────────────────────────────────────────▲
 /// ```
 final class ShardOwner: Sendable {
-    /// A reason to go on.
+    /// An event that ``run()`` waits for.
     private enum Signal: Sendable {
         case news(PostgresStore.News)
         /// Everything is handed over to the new owner.
@@ -134,13 +134,13 @@ final class ShardOwner: Sendable {
         self.running.withLock { $0 = gateway }
         self.setup.onNames(self.shard, gateway.tables)
         await self.began()
-        // The gateway holds the store.
+        // The reference is weak, because the gateway holds the store.
         self.store.isSettled { [weak gateway] in (try? await gateway?.figures.gateway.underWay) ?? 0 == 0 }
         var isTold = false
         for await signal in self.signals {
             switch signal {
             case .news(let news):
-                // The first right comes with the take.
+                // The first right comes with the take, and is reported as `taken`.
                 if case .right(true) = news, !isTold {
                     isTold = true
                     self.setup.onEvent(.taken(shard: self.shard))
@@ -170,7 +170,7 @@ final class ShardOwner: Sendable {
     private func tellRest(hasServed: Bool) async {
         for await signal in self.signals {
             guard case .news(let news) = signal else { continue }
-            // A shard that was not served does not deliver again.
+            // Without a gateway, `stopped` and `resumed` have no meaning.
             if case .right = news, !hasServed { continue }
             self.tell(news)
         }
@@ -178,7 +178,8 @@ final class ShardOwner: Sendable {
 
     // MARK: A reload
 
-    /// Prepares another configuration; nil without a gateway, or if the gateway ends.
+    /// Prepares another configuration. Returns a closure that takes it (true) or abandons it (false); nil without a
+    /// gateway, or if the gateway ends.
     func prepare(_ setup: ShardProcess.Setup) async throws -> (@Sendable (Bool) async -> Gateway.Reloaded?)? {
         guard let gateway = self.gateway else { return nil }
         let right = self.store.right

@@ -19,7 +19,7 @@ extension ShardProcess: AdministeredGateways {
                 shards[index].connections = own.connections
                 shards[index].waiting = max(own.counts.unanswered - own.underWay, 0)
                 shards[index].inFlight = own.underWay
-                // To another owner, this process hands over what it has.
+                // If another node owns the shard, this process only hands over, and has no right.
                 if shards[index].owner == self.setup.node { shards[index].rightSeconds = own.rightSeconds }
             }
             return ShownGateways(sum, shards: shards) { figures.add(to: &$0) }

@@ -23,19 +23,19 @@ package actor ShardProcess {
         package var away: ShardAway
         /// How long rejections are kept.
         package var rejections: Duration
-        /// The number of shards, which the start finds.
+        /// The number of shards, which ``start()`` reads from the database.
         var shards = 1
         /// The configuration of each gateway. The ports of its doors are those of shard 0; shard n has the n-th port after
         /// them. The process sets the store.
         package var gateway: Gateway.Configuration
-        /// Makes the upstream with this place in the configuration. It sends only with this right.
+        /// Makes the upstream with this place in the configuration. The upstream sends only while this right is held.
         package var upstream: @Sendable (_ place: Int, ForwardingRight) throws -> GatewayUpstream
         /// How long the end of a gateway may take.
         package var shutdownLimit: Duration
         /// Gets the events, on any thread.
         package var onEvent: @Sendable (ShardEvent) -> Void
-        /// Gets the events of a shard's gateway on its event loop, in place of the configuration's closure. The events of the
-        /// feedback service have no shard.
+        /// Gets the events of a shard's gateway on its event loop, in place of the configuration's closure. The shard
+        /// is nil for events of the feedback service.
         package var onGatewayEvent: @Sendable (_ shard: Int?, GatewayEvent, FateCounts) -> Void = { _, _, _ in }
         /// Gets the names of a shard's gateway by their numbers, at its start and after each reload.
         package var onNames: @Sendable (_ shard: Int, GatewayTables) -> Void = { _, _ in }
@@ -81,7 +81,8 @@ package actor ShardProcess {
     private(set) var feedback: Gateway?
     /// The numbers of the names in the figures of all shards. Each gateway has numbers of its own.
     private var numbers: GatewayNumbers
-    /// The shards whose gateways begin. A reload waits for them, and meanwhile none begins.
+    /// The shards whose gateways are starting. A reload waits for them, and no other gateway starts before it has
+    /// ended.
     private var beginning: Set<Int> = []
     private var isReloading = false
     private var waitingReload: CheckedContinuation<Void, Never>?
@@ -119,7 +120,7 @@ package actor ShardProcess {
     package func start() async throws -> Int {
         let (count, namesake) = try await Self.look(connection: self.setup.connection, node: self.setup.node)
         self.setup.shards = count
-        // An old process may be stopped, so this one goes on.
+        // The other process may be about to end, so this one goes on.
         if let namesake { self.setup.onEvent(.namesake(address: namesake)) }
         try await self.startFeedback()
         self.looking = Task { await self.keepLooking() }
@@ -137,7 +138,7 @@ package actor ShardProcess {
         connection: String,
         node: String
     ) async throws(StoreError) -> (shards: Int, namesake: String?) {
-        // An owner's session has settings that a pooler refuses or forgets.
+        // The check uses the settings of an owner's session, because a pooler refuses or forgets them.
         let place = PostgresStore.Place(connection: connection, shard: 0, node: node)
         let database = PostgresSetup(PostgresStore.settings(place))
         defer { database.close() }
@@ -173,7 +174,8 @@ package actor ShardProcess {
 
     // MARK: A reload
 
-    /// Takes another configuration in all gateways of this process, or in none. The shards that it takes later have it, too.
+    /// Takes another configuration in all gateways of this process, or in none. Shards that the process takes later get
+    /// it, too.
     ///
     /// The feedback service neither begins nor ends. Do not call this again before it has returned.
     ///
@@ -260,7 +262,8 @@ package actor ShardProcess {
         do throws(PostgresError) {
             _ = try await session.send(PostgresStatement(ShardSQL.terminate), within: Self.lookLimit)
         } catch {
-            // A role may lack the right. Then an owner that hangs in the middle of a message keeps its shard.
+            // The role may lack the right to end sessions. Then an owner that hangs in the middle of a message keeps
+            // its shard.
             guard error.kind == .refused else { return self.lost(session, error) }
             self.tell(trouble: error.description)
         }
@@ -271,12 +274,12 @@ package actor ShardProcess {
         self.session = nil
         self.look.sessionEnded()
         self.past.isPostgresUp = false
-        // Without a look nobody knows which shards are free.
+        // Without an answer, it is not known which shards are free.
         self.closedSince = [:]
         if !Task.isCancelled { self.tell(trouble: error.description) }
     }
 
-    /// Compares the clocks. Segments and provider tokens have the time of the machine that wrote them.
+    /// Compares the clocks, because segments and provider tokens have the time of the machine that wrote them.
     ///
     /// - Parameters:
     ///   - theirs: the time of PostgreSQL, in UNIX seconds.
@@ -349,7 +352,7 @@ package actor ShardProcess {
         self.past.fenced += figures.fenced
         self.past.sentWithoutRight += figures.sentWithoutRight
         if let left = owner.left {
-            // The tables may have changed since.
+            // A reload may have changed the tables.
             var sum = GatewaySnapshot(self.numbers.tables)
             sum.add(self.pastSnapshot)
             sum.add(left)

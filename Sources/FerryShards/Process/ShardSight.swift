@@ -5,7 +5,7 @@ struct ShardSight: Sendable {
     /// The shard, if no session has its lock.
     var free: FreeShard?
     var term: String
-    /// The node that owns it; nil if none does.
+    /// The node that owns the shard; nil if no session has its lock.
     var owner: String?
 
     /// Reads the rows of a look.

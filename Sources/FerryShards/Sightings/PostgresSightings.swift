@@ -99,7 +99,7 @@ final class PostgresSightings: Sendable {
                 state.isBusy = false
                 return isRefused && !state.isRefused
             }
-            // A look at the shards tells that PostgreSQL is away.
+            // Only a refusal is reported here. The look at the shards reports that PostgreSQL is away.
             if isNews { events = [.trouble(shard: nil, error.description)] }
         }
         for event in events { self.onEvent(event) }

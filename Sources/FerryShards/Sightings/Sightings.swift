@@ -48,8 +48,8 @@ struct Sightings {
         self.entries[sighting]?.connections -= 1
     }
 
-    /// Removes and returns the next report. It has each client once, because one statement writes each row once. The
-    /// client's other shard is in the report after it.
+    /// Removes and returns the next report. A report has each client once, because one statement can write a row only
+    /// once. Another shard of that client is in the next report.
     mutating func takeReport(now: NIODeadline) -> [Sighting] {
         while self.due.count < Self.batch, let first = self.reported.first, first.next <= now {
             self.reported.removeFirst()

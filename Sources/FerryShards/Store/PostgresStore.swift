@@ -14,7 +14,7 @@ package import NIOCore
 ///
 /// The store runs on the event loop of its gateway. So a gateway that hangs sends no beats, and loses its shard.
 ///
-/// `@unchecked Sendable`: everything that changes is used on the event loop only.
+/// `@unchecked Sendable`: everything that changes is used on the event loop only, or is behind a lock.
 package final class PostgresStore: SharedStore, @unchecked Sendable {
     /// The place of a shard, and its owner.
     package struct Place: Sendable {
@@ -42,7 +42,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         case returned
         case wanted(by: String)
         case fenced
-        /// A sentence about PostgreSQL for operators. It is told once for each fault.
+        /// A sentence about PostgreSQL for operators. Each fault is reported once.
         case trouble(String)
         case over(ShardEnding)
     }
@@ -66,7 +66,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     private static let readPause: Duration = .milliseconds(200)
     /// How long ``close()`` waits for PostgreSQL.
     private static let closeLimit: TimeAmount = .seconds(4)
-    /// The length of commits that are forwarded from memory while PostgreSQL is away.
+    /// The largest length of the segments that are forwarded from memory while PostgreSQL is away, in bytes.
     private static let servedLimit = 256 << 20
     private static let isClosed = StoreError("The store is closed.")
     private static let closedAnswer = StoreAnswer.unavailable(PostgresStore.isClosed.description)
@@ -244,12 +244,12 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         }
     }
 
-    /// Reads on the owner's session. A session that ends meanwhile has a successor.
+    /// Reads on the owner's session. If it ends meanwhile, the read is tried on the next session.
     private func read(_ statement: PostgresStatement) async throws(StoreError) -> PostgresRows {
         let deadline = ContinuousClock.now + Self.readLimit
         var reason = "PostgreSQL does not answer."
         var isRefused = false
-        // A recovery is many reads.
+        // A recovery makes many reads. If it is cancelled, no further try begins.
         while !isRefused && ContinuousClock.now < deadline && !Task.isCancelled {
             if let session = try await self.session() {
                 do throws(PostgresError) {
@@ -261,7 +261,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
             }
             if !isRefused { try? await Task.sleep(for: Self.readPause) }
         }
-        // PostgreSQL may answer soon, and the shard may be taken again at once.
+        // Without a refusal, PostgreSQL may answer soon. `isInUse` lets the shard be taken again at once.
         throw StoreError("Shard \(self.place.shard) cannot be read. \(reason)", isInUse: !isRefused)
     }
 
@@ -332,7 +332,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
 
     // MARK: The keeper
 
-    /// Passes an input to the keeper. One that comes while actions are carried out waits.
+    /// Passes an input to the keeper. An input that comes while actions are carried out waits.
     private func take(_ input: ShardInput) {
         self.inputs.append(input)
         guard self.inputs.count == 1 else { return }
@@ -366,7 +366,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
             if let lateBody { lateBody(segments) } else { self.late += segments }
         case .answer(let number, let answer): self.answer(number, answer)
         case .right(.until(let end)):
-            // The right grows when PostgreSQL has every old commit. A refused one is among them.
+            // The right grows only when PostgreSQL has every earlier commit. So the last trouble is over, and the next
+            // one is news.
             if end > self.rightEnd { self.lastTrouble = nil }
             self.isServing = false
             self.rightEnd = end

@@ -1,7 +1,7 @@
 package import FerryCore
 internal import FerryPostgres
 
-/// The provider tokens of all processes with a database, on a session that is made when it is needed.
+/// The exchange of provider tokens between the processes of a database, on a session that is made when it is needed.
 package final class PostgresTokens: SharedTokens {
     private static let limit: Duration = .seconds(3)
 
@@ -23,7 +23,7 @@ package final class PostgresTokens: SharedTokens {
         }
         let key = [PostgresValue.text(offer.teamID), .text(offer.keyID)]
         let rest = [.text(offer.token), .integer(Int64(offer.issuedAt)), offer.worn.map(PostgresValue.text) ?? .null]
-        // If the offer is refused, the next statement still reads.
+        // If PostgreSQL refuses the offer, the next statement still reads the present token.
         session.send(PostgresStatement(ShardSQL.offerToken, key + rest), within: Self.limit) { _ in }
         session.send(PostgresStatement(ShardSQL.token, key), within: Self.limit) { answer in
             switch answer {
@@ -37,7 +37,7 @@ package final class PostgresTokens: SharedTokens {
         }
     }
 
-    /// The next exchange makes a new session.
+    /// Closes a session that failed. The next exchange makes a new one.
     private func forget(_ old: PostgresSession) {
         self.session.withLock { if $0 === old { $0 = nil } }
         old.close()

@@ -3,7 +3,7 @@
 enum ShardSQL {
     // MARK: Sessions
 
-    /// The first statement of each session.
+    /// The first statement of an owner's session.
     static let meta: StaticString = "select version, hash_key from ferry.meta limit 1"
 
     // MARK: Standing by
@@ -19,7 +19,7 @@ enum ShardSQL {
           from ferry.shard s order by s.id
         """
 
-    /// Ends owners' sessions that hang in the middle of a message. No time-out of PostgreSQL 15 does.
+    /// Ends owners' sessions that hang in the middle of a message. No time-out of PostgreSQL 15 ends them.
     static let terminate: StaticString = """
         select pg_terminate_backend(a.pid) from pg_stat_activity a join pg_locks l on l.pid = a.pid
          where l.locktype = 'advisory' and l.classid = 1179800153 and l.objsubid = 2 and l.granted
@@ -29,7 +29,7 @@ enum ShardSQL {
 
     // MARK: The owner
 
-    /// The last column is the epoch before.
+    /// The last column is the epoch before the take.
     static let take: StaticString = """
         select t.epoch, t.term::text, t.before::text, t.node, s.epoch
           from ferry.shard s cross join lateral ferry.take($1::int, $2, $3::uuid) t where s.id = $1::int
@@ -51,7 +51,8 @@ enum ShardSQL {
 
     static let last: StaticString = "select max(number) from ferry.segment where shard = $1::int"
 
-    /// Some megabytes of segments, and one segment at least. Its length is known without reading it.
+    /// At most 256 segments, the last of which begins within the first 4 MiB. The length of a segment is known without
+    /// reading it.
     static let segments: StaticString = """
         select number, bytes from (
           select number, bytes, sum(octet_length(bytes)) over (order by number) - octet_length(bytes) as before
@@ -114,13 +115,13 @@ enum ShardSQL {
 
     // MARK: Provider tokens
 
-    /// Takes the offer if ``SharedTokens`` says so.
+    /// Writes the offered token under the conditions of ``SharedTokens``.
     static let offerToken: StaticString = """
         insert into ferry.provider_token as p select $1, $2, $3, now() where abs(extract(epoch from now()) - $4) <= 300
          on conflict (team, key_id) do update set jwt = excluded.jwt, minted_at = excluded.minted_at
           where p.minted_at < now() - interval '50 min' or p.jwt = $5::text and p.minted_at < now() - interval '20 min'
         """
-    /// The token that stands there, and its age in milliseconds.
+    /// The token in the database, and its age in milliseconds.
     static let token: StaticString = """
         select jwt, (extract(epoch from now() - minted_at) * 1000)::bigint from ferry.provider_token
          where team = $1 and key_id = $2

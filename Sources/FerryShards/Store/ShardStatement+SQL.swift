@@ -79,8 +79,8 @@ extension ShardStatement {
         }
     }
 
-    /// The changes of a commit, each row once, because one statement cannot change a row twice. A row of feedback may be
-    /// removed and added again, with a later time.
+    /// The changes of a commit, each row once, because one statement cannot change a row twice. Only a row of feedback
+    /// may have two changes: a removal, and then an addition with a later time.
     static func changes(of commit: StoreCommit) -> [StoreChange] {
         var changes: [StoreChange] = []
         var places: [StoreChange: Int] = [:]
