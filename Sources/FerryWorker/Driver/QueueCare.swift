@@ -38,7 +38,7 @@ final class QueueCare: @unchecked Sendable {
                 switch answer {
                 case .success(let rows): then(rows)
                 case .failure:
-                    // The connections report the trouble.
+                    // Every ``WorkerConnection`` reports such an error, so none is reported here.
                     session.close()
                     self.session = nil
                     self.wait(Self.interval) { self.look() }
@@ -63,7 +63,7 @@ final class QueueCare: @unchecked Sendable {
         let seconds = self.worker.configuration.keep.components.seconds
         self.send(PostgresStatement(WorkerSQL.forget, [.integer(seconds)])) { rows in
             if rows.changed > 0 {
-                // A worker may write more outcomes in a second than some steps with pauses remove.
+                // No pause follows a full step: a worker may write outcomes faster than steps with pauses remove them.
                 self.wait(rows.changed < Self.step ? Self.stepPause : .zero) { self.forget() }
             } else {
                 self.wait(Self.interval) { self.look() }

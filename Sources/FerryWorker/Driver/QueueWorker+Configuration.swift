@@ -24,7 +24,7 @@ extension QueueWorker {
 
     /// Something that an operator should know.
     package enum Event: Hashable, Sendable {
-        /// A session has ended. The sentence says why.
+        /// A session has ended, for the reason in this sentence.
         case postgresLost(String)
         case postgresBack
         /// The rows of a client wait.
@@ -44,11 +44,11 @@ extension QueueWorker {
         package var batches = TimeHistogram()
         /// The clients whose rows are left alone.
         package var held: [String] = []
-        /// Whether the last session of each connection is open, as far as is known.
+        /// False from the end of any connection's session until the next commit of any connection.
         package var hasPostgres = true
         /// The rows that were sent and have no answer.
         package var unanswered = 0
-        /// The last answer of the database; nil before the first.
+        /// The state of the queue at the last look; nil before the first.
         package var queue: Queue?
 
         package struct Queue: Hashable, Sendable {

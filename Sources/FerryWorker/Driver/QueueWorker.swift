@@ -2,10 +2,10 @@ internal import FerryCore
 package import FerryPostgres
 package import NIOCore
 
-/// A worker of the queue: connections to PostgreSQL that take rows, deliver them and write what became of them.
+/// A worker of the queue: connections to PostgreSQL that take rows, deliver them and write their outcomes.
 ///
-/// Any number of workers, in any processes, may serve one database. They know nothing of each other: the locks of the rows
-/// that one delivers keep the others away.
+/// Any number of workers, in any processes, may serve one database. They know nothing of each other. A worker locks the
+/// rows that it delivers, so no other worker takes them.
 ///
 /// `@unchecked Sendable`: everything but `configuration`, `settings`, `upstreams` and `eventLoop`, which never change, is
 /// used on the event loop only.
@@ -14,7 +14,8 @@ package final class QueueWorker: @unchecked Sendable {
     let settings: PostgresSettings
     private let upstreams: [WorkerUpstream]
     package let eventLoop: any EventLoop
-    /// The rows that are on their way to each upstream. They are empty after each turn.
+    /// The notifications of taken rows, for each upstream. They are submitted or removed before the turn of the event
+    /// loop ends.
     let batches: [UpstreamBatch]
 
     private var connections: [WorkerConnection] = []
@@ -27,9 +28,9 @@ package final class QueueWorker: @unchecked Sendable {
     /// Checks the database, and begins to take rows.
     ///
     /// - Parameters:
-    ///   - upstreams: in the order that the clients name them. Each provider needs room for
-    ///     ``WorkerUpstream/room(connections:batch:)`` notifications, ``BatchMachine/sendLimit`` as its deadline, and no
-    ///     delays of its own. They stay the caller's.
+    ///   - upstreams: in the order of ``WorkerClient/upstream``. Each provider needs room for
+    ///     ``WorkerUpstream/room(connections:batch:)`` notifications, ``BatchMachine/sendLimit`` as its deadline, and
+    ///     no delays of its own. The caller shuts them down.
     /// - Throws: ``PostgresError`` with a sentence, if the database cannot be used.
     package static func start(
         _ configuration: Configuration,
@@ -47,7 +48,7 @@ package final class QueueWorker: @unchecked Sendable {
         let setup = PostgresSetup(configuration.postgres)
         defer { setup.close() }
         if let fault = try await setup.condition().fault { throw PostgresError(.unusable, fault) }
-        // A pooler shows itself by the settings of a session.
+        // A session with the worker's settings fails if a pooler stands in front.
         let session = PostgresSession(Self.settings(configuration))
         defer { session.close() }
         _ = try await session.send(PostgresStatement("select 1"), within: .seconds(10))
@@ -76,8 +77,8 @@ package final class QueueWorker: @unchecked Sendable {
         for connection in self.connections { connection.run() }
     }
 
-    /// Takes no more rows, and returns when those that were sent have their outcome, or after `limit`. What has no answer
-    /// then comes again after a minute, from any worker.
+    /// Takes no more rows. Returns when all rows that were sent have their outcome, or after `limit`. A row without an
+    /// answer is then due again after a minute, for any worker.
     package func stop(within limit: Duration) async {
         let promise = self.eventLoop.makePromise(of: Void.self)
         self.eventLoop.execute {
@@ -156,7 +157,7 @@ package final class QueueWorker: @unchecked Sendable {
             : PostgresStatement(WorkerSQL.takeBesideHeld, [.texts(held), .integer(size)])
     }
 
-    /// The name of a held client of which one row is to be tried now.
+    /// The name of the held client whose next row is tried now; nil if none is due.
     func trial() -> String? { self.held.trial(now: .sinceBoot).map { self.configuration.clients[$0].name } }
 
     func note(_ sign: ClientSign, of client: Int) {
@@ -181,7 +182,7 @@ package final class QueueWorker: @unchecked Sendable {
     }
 
     func sessionLost(_ reason: String) {
-        // Each of the connections has the same trouble.
+        // All connections lose their sessions for the same reason, so one event is enough.
         guard self.counts.hasPostgres else { return }
         self.counts.hasPostgres = false
         self.configuration.onEvent(.postgresLost(reason))

@@ -13,7 +13,7 @@ final class WorkerConnection: @unchecked Sendable {
     private let worker: QueueWorker
     private var machine: BatchMachine
     private var session: PostgresSession?
-    /// The number of the session. Answers of an earlier one count for nothing.
+    /// The number of the session. Answers of an earlier session are ignored.
     private var generation = 0
     private var reader: RowReader
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
@@ -58,7 +58,7 @@ final class WorkerConnection: @unchecked Sendable {
         guard !self.isFinished, let deadline = self.machine.deadline else { return }
         if let timer, timer.deadline <= deadline, timer.deadline > .sinceBoot { return }
         self.timer?.task.cancel()
-        // The event loop's clock stands still while the computer sleeps.
+        // The deadline is not one of the event loop, whose clock stands still while the computer sleeps.
         let wait = max(deadline - .sinceBoot, .zero)
         let task = self.worker.eventLoop.assumeIsolated().scheduleTask(in: wait) {
             self.timer = nil
@@ -144,7 +144,7 @@ final class WorkerConnection: @unchecked Sendable {
             into: self.worker.batches
         )
         self.machine.taken(read, isTrial: isTrial, now: .sinceBoot)
-        // The batches of a transaction that is rolled back hold nothing that may be sent.
+        // If the transaction is rolled back, its rows must not be sent.
         if !self.machine.sends { self.worker.clearBatches() }
     }
 
@@ -166,7 +166,7 @@ final class WorkerConnection: @unchecked Sendable {
     private func finishTransaction(_ statements: [PostgresStatement], _ write: BatchMachine.Write) {
         guard let session else { return }
         let generation = self.generation
-        // A commit after a refused statement is answered like any other, although it rolls back.
+        // After a refused statement, the commit rolls back, but is answered like any other. So the first error is kept.
         let answers = TransactionAnswers()
         for (index, statement) in statements.enumerated() {
             let isLast = index == statements.count - 1

@@ -17,9 +17,9 @@ enum WorkerSQL {
         """
     /// Takes rows while the clients in `$1` are left alone, about `$2` at most. Each of the other clients gets a part.
     ///
-    /// The rows of a held client may be millions, and nobody removes them. Here no row of theirs is looked at: the names of
-    /// clients, and then the rows of each, come out of the index `push_client`. The comparison of two columns at once makes no
-    /// other index usable.
+    /// A held client may have millions of rows, which stay in the table. This statement reads none of them: it finds
+    /// the names of clients, and then the rows of each, in the index `push_client`. The comparison of two columns at
+    /// once rules out other indexes.
     static let takeBesideHeld: StaticString = """
         with recursive c(client) as (
           (select client from ferry.push order by client limit 1)
@@ -54,9 +54,9 @@ enum WorkerSQL {
     /// Removes rows and writes their outcomes. Rows that another session has removed are passed over: their outcome is that of
     /// the other session. `$5` says whether accepted ones are kept.
     ///
-    /// Returns the rows that another session has locked, which have to be tried again. It may not even have them: a row that
-    /// was hidden while a select looked at it stays locked, although the select does not return it (postgresql.org/docs,
-    /// "The Locking Clause").
+    /// Returns the rows that another session has locked, which have to be tried again. That session may not even
+    /// deliver them: a row that was hidden while a select looked at it stays locked, although the select does not
+    /// return it (postgresql.org/docs, "The Locking Clause").
     static let end: StaticString = """
         with o as (
           select * from unnest($1::bigint[], $2::text[], $3::smallint[], $4::text[]) o(id, word, status, reason)
@@ -95,8 +95,8 @@ enum WorkerSQL {
           select id from ferry.outcome where at < now() - $1 * interval '1 s' order by at limit 5000 for update skip locked
         )
         """
-    /// The number of rows that are due (at most 100,000 are counted), the milliseconds since the oldest was due, and those
-    /// since the oldest transaction in the database began.
+    /// Three columns. The first is the number of due rows, 100,000 at most. The second is the time since the oldest row
+    /// was due, in milliseconds. The third is the age of the oldest transaction in the database, in milliseconds.
     static let look: StaticString = """
         select count(*), coalesce((extract(epoch from now() - min(greatest(due, '2000-01-01'))) * 1000)::bigint, 0), (
             select coalesce((extract(epoch from max(now() - xact_start)) * 1000)::bigint, 0) from pg_stat_activity
@@ -105,8 +105,9 @@ enum WorkerSQL {
           from (select due from ferry.push where due <= now() order by due limit 100000) p
         """
 
-    /// The settings of a session that takes rows. The rows are found by their indexes alone: statistics of a queue are
-    /// never right. To compile ``takeBesideHeld`` takes PostgreSQL 100 to 300 ms, and to carry it out less than 1 ms.
+    /// The settings of a session that takes rows. Plans may use indexes only, because the statistics of a queue are
+    /// never right. `jit` is off, because compiling ``takeBesideHeld`` takes 100 to 300 ms, and running it less than 1
+    /// ms.
     static let parameters = PostgresSettings.finding.merging([
         "idle_in_transaction_session_timeout": "10s", "enable_seqscan": "off", "enable_bitmapscan": "off",
         "enable_hashjoin": "off", "enable_mergejoin": "off", "jit": "off",

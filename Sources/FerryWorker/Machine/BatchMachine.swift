@@ -13,11 +13,11 @@ package import NIOCore
 ///    └── the session ended: from every state
 /// ```
 ///
-/// A row that has no answer when its batch is written is hidden for a minute, and becomes *late*: this machine waits for
-/// its answer, and no other worker takes it meanwhile. When a session ends, the locks are gone. The answers to what was
-/// sent are then written like those of late rows: a statement passes over rows that another worker has locked or removed,
-/// so that each row has one outcome. Another connection of the process may take such a row before its answer is written. It
-/// hides the row and does not send it: see ``hasUnwritten(_:)``.
+/// A row that has no answer when its batch is written is hidden for a minute, and becomes *late*: this machine waits
+/// for its answer, and no other worker takes it meanwhile. When a session ends, the locks are gone. The answers to sent
+/// rows are then written like those of late rows. The statement passes over rows that another worker has locked or
+/// removed, so that each row has one outcome. Another connection of the process may take such a row before its answer
+/// is written. It hides the row and does not send it: see ``hasUnwritten(_:)``.
 ///
 /// After an input, carry out what ``step(now:isHeld:)`` returns until it returns nil, and call it again at ``deadline``.
 /// Times are those of a clock that goes on while the computer sleeps.
@@ -101,22 +101,23 @@ package struct BatchMachine {
         case take
         /// Send the rows without a fate.
         case send
-        /// Write, in the transaction of the batch if there is one. Then call ``committed(now:)``.
+        /// Write, in the open transaction if `endsBatch`, and else in a new one. Then call ``committed(locked:now:)``.
         case write(Write, endsBatch: Bool)
-        /// End the transaction without an effect. Then call ``committed(now:)``.
+        /// End the transaction without an effect. Then call ``committed(locked:now:)``.
         case rollBack
         /// Close the session. Nothing follows.
         case finish
     }
 
-    /// The select must be answered in this time, or its rows are not sent. Together with ``sendLimit`` it is less than the
-    /// server's `idle_in_transaction_session_timeout`, after which others may have the rows.
+    /// The select must be answered in this time, or its rows are not sent. Together with ``sendLimit`` it is less than
+    /// the server's `idle_in_transaction_session_timeout`, after which other workers may take the rows.
     package static let takeLimit: TimeAmount = .seconds(2)
     /// The time in which a row that was given to a provider may be sent.
     package static let sendLimit: Duration = .seconds(4)
-    /// When a batch is written at the latest.
+    /// The time after which a batch is written, even if rows have no answer.
     package static let writeLimit: TimeAmount = .seconds(2)
-    /// When a row of a held client is written at the latest. It may not answer, and must not keep a connection from others.
+    /// The same time for a row of a held client. It is short, because APNs may not answer, and other clients need the
+    /// connection.
     package static let trialLimit: TimeAmount = .milliseconds(200)
     /// How long a row without an answer is hidden.
     package static let hiding: TimeAmount = .seconds(60)
@@ -149,7 +150,7 @@ package struct BatchMachine {
     /// The number of rows of a batch.
     private let size: Int
     private var state: State
-    /// The tag of the first row of the next batch. Each row counts.
+    /// The tag of the first row of the next batch. Rows that are not sent have tags, too.
     package private(set) var nextTag: UInt64 = 0
     /// The rows that were sent, have no answer, and are in no open batch.
     private var late: [UInt64: Row] = [:]
@@ -173,13 +174,14 @@ package struct BatchMachine {
         if case .sending(let batch, _) = self.state { batch.unanswered + self.late.count } else { self.late.count }
     }
 
-    /// Whether a row was sent and its fate is not written. Whoever sends it again doubles the push, even if the row is free.
+    /// Whether a row was sent and its fate is not written. Sending it again would double the push, even if the row is
+    /// not locked.
     package func hasUnwritten(_ id: Int64) -> Bool { self.unwritten.contains(id) }
 
     /// Whether the rows of the last select will be sent. If not, the transaction is rolled back.
     package var sends: Bool { if case .taken(let batch, _) = self.state { batch.unanswered > 0 } else { false } }
 
-    /// When ``step(now:isHeld:)`` has to be called; nil if an input comes first.
+    /// When ``step(now:isHeld:)`` has to be called; nil if only an input leads on.
     package var deadline: NIODeadline? {
         let own: NIODeadline?
         switch self.state {
@@ -222,7 +224,7 @@ package struct BatchMachine {
             let row = batch.rows[index]
             guard row.fate == nil else { return nil }
             let fate = RowFate(outcome, attempts: row.attempts, repeatsUnknown: row.repeatsUnknown)
-            // The array must not be shared while it is changed.
+            // The state must not hold the array, too, or the change would copy it.
             self.state = .finished
             batch.rows[index].fate = fate
             batch.unanswered -= 1
@@ -232,7 +234,7 @@ package struct BatchMachine {
         guard let row = self.late.removeValue(forKey: tag) else { return nil }
         let fate = RowFate(outcome, attempts: row.attempts, repeatsUnknown: row.repeatsUnknown)
         self.changes.add(row.id, fate)
-        // It is hidden, and nobody has it.
+        // A late row is hidden. Without this change, it would be due only after the rest of the minute.
         if fate == .left { self.changes.delays.append(.init(id: row.id, by: .zero, attempts: 0)) }
         return row
     }
@@ -255,7 +257,7 @@ package struct BatchMachine {
         switch self.state {
         case .away, .finished: return
         case .sending(let batch, _): self.leave(batch, hides: false)
-        // Nobody knows whether the changes were made. Making them twice does no harm.
+        // The changes may have been made. Making them twice does no harm.
         case .writing(let write, _): self.changes.add(write)
         case .free, .taking, .taken: break
         }
@@ -272,7 +274,7 @@ package struct BatchMachine {
         for delay in self.changes.delays { self.unwritten.insert(delay.id) }
     }
 
-    /// Takes no more rows, and ends when what was sent has its outcome, at the latest after `limit`.
+    /// Takes no more rows. Ends when all rows that were sent have their outcome, at the latest after `limit`.
     package mutating func stop(within limit: TimeAmount, now: NIODeadline) {
         if self.stops == nil { self.stops = now + limit }
     }
@@ -322,7 +324,8 @@ package struct BatchMachine {
             self.state = .writing(self.changes, next: .zero)
             return .write(self.changes, endsBatch: false)
         }
-        // With a whole batch late, APNs is slow, and more rows would only wait. No rows of held clients come.
+        // With a whole batch late, APNs is slow, and more rows would only wait. Late rows of held clients do not count,
+        // because no more rows of these clients are taken.
         let isSlow =
             self.late.count >= self.size && self.late.values.count { !($0.client.map(isHeld) ?? false) } >= self.size
         guard !isSlow else {
@@ -364,7 +367,8 @@ package struct BatchMachine {
     private mutating func leave(_ batch: Batch, hides: Bool) {
         for (index, row) in batch.rows.enumerated() {
             if batch.isTrial, row.fate == .left {
-                // The next trial is for another row. The topic of this one may be refused for ever.
+                // The row is hidden, so that the next trial takes another one. APNs may refuse this row's topic for
+                // ever.
                 self.changes.add(row.id, .hidden)
             } else if let fate = row.fate {
                 self.changes.add(row.id, fate)

@@ -1,14 +1,15 @@
 package import FerryCore
 package import NIOCore
 
-/// The clients whose rows are left alone, because APNs refuses their credentials or topic, cannot be reached, or does not
-/// answer. One of their rows is tried each second. A machine without I/O.
+/// The clients whose rows are left alone, because APNs refuses their credentials or topic, cannot be reached, or does
+/// not answer. One row of each such client is tried each second. A machine without I/O.
 package struct HeldClients {
     package enum Cause: Hashable, Sendable {
         /// The reason is nil if the handshake was refused.
         case refused(Reason?)
         case unreachable
-        /// The first sign of trouble. One of the others may follow, and is the better reason.
+        /// The rows of a batch got no answer. If APNs refuses the client or cannot be reached later, that cause
+        /// replaces this one.
         case unanswered
     }
 

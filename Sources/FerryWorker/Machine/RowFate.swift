@@ -42,7 +42,7 @@ package enum RowFate: Hashable, Sendable {
     /// The waits after an answer that says that APNs is busy or has failed. Apple asks for 15 minutes after a status 5xx,
     /// which the doubling reaches.
     static let busyWaits: (first: TimeAmount, last: TimeAmount) = (.seconds(10), .minutes(15))
-    /// The waits after an attempt that no answer of APNs ended.
+    /// The waits after an attempt that ended without an answer of APNs.
     static let otherWaits: (first: TimeAmount, last: TimeAmount) = (.seconds(1), .minutes(1))
 
     /// - Parameters:
@@ -67,7 +67,8 @@ package enum RowFate: Hashable, Sendable {
             self = .left
         case .undelivered: self = again(Self.otherWaits)
         case .uncertain(let cause):
-            // The first attempt alone: `attempts` does not tell what became of the others.
+            // Only a first attempt is repeated, because `attempts` does not tell whether an earlier one may have
+            // arrived.
             if repeatsUnknown, attempts == 0 {
                 self = again(Self.otherWaits)
             } else {
@@ -78,7 +79,7 @@ package enum RowFate: Hashable, Sendable {
     }
 }
 
-/// The sign of an outcome for all pushes of its client.
+/// The meaning of an outcome for all pushes of its client.
 package enum ClientSign: Hashable, Sendable {
     /// APNs takes the client's credentials and topic.
     case works
@@ -101,7 +102,7 @@ package enum ClientSign: Hashable, Sendable {
         }
     }
 
-    /// Only APNs' own refusal is about the client: Ferry refuses a row.
+    /// A rejection by Ferry is about one row, so it does not count against the client.
     fileprivate init(_ rejection: Rejection) {
         guard rejection.origin == .apns else {
             self = .works

@@ -6,7 +6,7 @@ struct RowHeaders: Hashable {
     var pushType: PushType?
     var priority: Priority?
     var collapseID: [UInt8] = []
-    /// Empty: the first topic of the client.
+    /// Empty: the first topic of the client, with the suffix of the push type.
     var topic: [UInt8] = []
 
     init() {}

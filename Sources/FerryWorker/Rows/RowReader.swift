@@ -8,7 +8,7 @@ struct RowReader {
 
     let clients: [WorkerClient]
     private let numbers: [String: Int]
-    /// The last text of `headers` and its meaning. Most rows have the same.
+    /// The last text of `headers` and its meaning, because most rows have the same text.
     private var headers: (text: [UInt8], meaning: Result<RowHeaders, Refusal>)?
 
     init(_ clients: [WorkerClient]) {

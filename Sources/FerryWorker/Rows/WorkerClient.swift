@@ -8,12 +8,12 @@ package struct WorkerClient: Sendable {
     package let upstream: Int
     /// Whether a push that may have arrived is sent once more.
     package let repeatsUnknown: Bool
-    /// The topics of rows that name none, by the code of their push type.
+    /// The topic of a row that names no topic, by the code of its push type.
     private let defaultTopic: DefaultTopic
     private let topics: Set<[UInt8]>
 
-    /// - Parameter topics: at least one. The first is the topic of rows that name none. A row may name one of them, with or
-    ///   without the suffix of a push type.
+    /// - Parameter topics: at least one. A row that names no topic gets the first one, with the suffix of its push
+    ///   type. A row may name any of them, with or without such a suffix.
     package init(name: String, upstream: Int, topics: [String], repeatsUnknown: Bool = true) {
         self.name = name
         self.upstream = upstream
