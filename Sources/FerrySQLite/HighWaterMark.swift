@@ -44,8 +44,8 @@ package final class HighWaterMark {
         case isNew
     }
 
-    /// The path of the mark of a store that exists. All names of the store that are symbolic links lead to one mark, so that
-    /// processes that use different names see each other's.
+    /// The path of the mark of a store that exists. A symbolic link to the store leads to the same mark, so that
+    /// processes with different names of the store share one mark.
     package static func path(of store: String) -> String { "\(SQLiteDatabase.realPath(of: store))-mark" }
 
     /// The path of a second mark, beside the symbolic link `store`; nil without such a mark. An earlier release put its mark
@@ -59,13 +59,13 @@ package final class HighWaterMark {
         return path
     }
 
-    /// Moves the mark of an earlier release to the path of the store's mark. Its process keeps the file open, and so finds
-    /// the next owner there.
+    /// Moves the mark of an earlier release to the path of the store's mark. A process of that release keeps the file
+    /// open, and so finds the next owner there.
     private static func move(_ earlier: String, to path: String) throws(Fault) {
         if access(path, F_OK) != 0, rename(earlier, path) == 0 { return }
         // The store has a mark already, or is on another file system. The larger number shows every lost commit.
         let (old, new) = (HighWaterMark(earlier, O_RDWR), HighWaterMark(path: path))
-        // If the number were read first, its process could acknowledge further commits.
+        // If the number were read before, the process of the earlier release could acknowledge further commits.
         try old.take()
         if let number = try old.read().number, number > (try new.read().number ?? 0) {
             try new.advance(to: number)
@@ -79,7 +79,7 @@ package final class HighWaterMark {
         }
     }
 
-    /// The numbers in a mark; 0 where it has none.
+    /// The numbers in a mark; 0 for a number that the mark does not have.
     package struct Contents: Hashable, Sendable {
         package var number: UInt64 = 0
         package var owner: UInt64 = 0
@@ -124,7 +124,7 @@ package final class HighWaterMark {
                     + "\(self.path)."
             )
         }
-        // This write allocates the block of the file. A disk that fills up later cannot prevent the next writes.
+        // This write allocates the block of the file, so a disk that fills up later does not make the next writes fail.
         try self.advance(to: last)
         return found.number == nil ? .isNew : .agrees
     }
@@ -142,7 +142,7 @@ package final class HighWaterMark {
         return contents
     }
 
-    /// Returns the number, which is nil in a mark that has none, and the owner, which is 0 in a mark that nobody has taken.
+    /// Returns the number, nil if the mark does not have it; and the owner, 0 if no process has taken the mark.
     private func read() throws(Fault) -> (number: UInt64?, owner: UInt64) {
         var bytes = [UInt8](repeating: 0, count: Self.wholeLength)
         let count = pread(self.descriptor, &bytes, Self.wholeLength, 0)

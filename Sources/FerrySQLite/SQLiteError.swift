@@ -2,7 +2,7 @@ internal import CFerrySQLite
 
 /// An error of SQLite, and the file that has it.
 package struct SQLiteError: Error, Hashable, CustomStringConvertible {
-    /// The classes of errors. The owner reacts to each in a different way.
+    /// The kinds of errors. The owner of the database reacts differently to each.
     package enum Kind: Hashable, Sendable {
         /// Another process has the file.
         case locked
