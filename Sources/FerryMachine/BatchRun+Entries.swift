@@ -82,8 +82,8 @@ extension BatchRun {
         }
     }
 
-    /// Counts for each entry that it is sent again because of an error that named no notification. Call it if the
-    /// entries had an outcome, or if the error came after the probe at the end of a run.
+    /// Adds one suspicion to each entry: it is sent again because of an error that named no notification. Call this if
+    /// the entries had an outcome, or if the error came after the probe at the end of a run.
     package func suspect() {
         for index in 0..<self.count {
             self.entries[index].marks.suspicions += 1

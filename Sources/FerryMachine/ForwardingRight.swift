@@ -9,7 +9,7 @@ internal import Synchronization
 ///
 /// Any thread may use the object.
 package final class ForwardingRight: Sendable {
-    /// The right without end, of a process whose store nobody else can take.
+    /// The endless right of a process whose store no other process can take.
     package static let endless = ForwardingRight(until: .distantFuture) { .distantPast }
 
     private let end: Atomic<UInt64>
@@ -60,7 +60,7 @@ package final class ForwardingRight: Sendable {
         end == NIODeadline.distantFuture.uptimeNanoseconds || self.clock().uptimeNanoseconds < end
     }
 
-    /// The time for which the right is still held; zero without it.
+    /// The time for which the right is still held: 24 hours for the endless right, zero without a right.
     package var left: TimeAmount {
         guard !self.isEndless else { return .hours(24) }
         return max(.uptimeNanoseconds(self.end.load(ordering: .acquiring)) - self.clock(), .zero)

@@ -18,7 +18,7 @@ package final class MachineLoop: @unchecked Sendable {
     }
 
     package let eventLoop: any EventLoop
-    /// Whether the event loop has ended. Any thread may then do the remaining work.
+    /// Whether the event loop has ended. The thread that ended it does the remaining work.
     package private(set) var hasLoopEnded = false
     private let over = Atomic(false)
     private var state = State.resting

@@ -22,7 +22,7 @@ package struct OutcomeLog {
     package private(set) var strayBytes = 0
     /// The trouble since the peer last accepted or rejected a notification; nil if there was no trouble.
     package private(set) var trouble: ProviderError?
-    /// The causes of the outcomes since the owner last took them; nil without an observer.
+    /// The causes of the outcomes since the owner last took them; nil until ``countCauses()``.
     private var causes: OutcomeCauses?
     /// The times of submission of the notifications that got an outcome since the owner last took them; nil if they are
     /// not measured. The place in the array is the raw value of the ``OutcomeKind``.
@@ -254,7 +254,8 @@ extension OutcomeLog {
         package var trouble: ProviderError?
     }
 
-    /// Takes the new outcomes and numbers of `other` since the last call. Returns the news.
+    /// Moves the outcomes of `other` here, and adds the changes of its numbers since the last call. Returns these
+    /// changes.
     package mutating func absorb(_ other: inout OutcomeLog) -> News {
         if self.records.isEmpty {
             swap(&self.records, &other.records)

@@ -3,9 +3,9 @@ internal import NIOCore
 
 /// Moves of device groups from one side to the other.
 ///
-/// A group moves when the rule changes, and when a side goes down or works again. Its unwritten notifications are taken
-/// back. They wait in ``MigrationFront``, together with new ones, until neither side has an unsettled notification of
-/// the group. So the notifications of a device keep their order.
+/// A group moves when the rule changes, and when a side goes down, is tried, or works again. Its unwritten
+/// notifications are taken back. They wait in ``MigrationFront``, together with new ones, until neither side has an
+/// unsettled notification of the group. So the notifications of a device keep their order.
 extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     /// Takes a new rule, and moves the groups whose side it changes.
     package mutating func change(_ rule: MigrationRule, now: Moment) {
@@ -44,8 +44,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.release(self.front.moving.groups, now: now)
     }
 
-    /// Takes the unwritten notifications of moving groups back from both sides. A notification that has gone over stays
-    /// where it is, because it may go over only once.
+    /// Takes back, from both sides, the notifications of moving groups that are not written or wait for their next
+    /// copy. A notification that has gone over stays where it is, because it may go over only once.
     private mutating func recallMoving(now: Moment) {
         let moving = self.front.moving
         func isMeant(_ entry: BatchEntry) -> Bool { !entry.marks.wentOver && moving.contains(DeviceGroup.of(entry)) }
@@ -91,8 +91,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         if !groups.isEmpty { self.release(groups, now: now) }
     }
 
-    /// Takes back notifications that wait again on the side that their group leaves. The first copy did not arrive, and
-    /// the next is not written yet.
+    /// Takes back notifications that wait for their next copy on the side that their group leaves.
     mutating func recallAgain(now: Moment) {
         guard self.isMoving else { return }
         self.recallMoving(now: now)
@@ -101,7 +100,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         if !self.router.down.isEmpty { self.countUnsettled(now: now) }
     }
 
-    /// Reports the side that a slow move waits for, once for each move.
+    /// Reports the sides that a slow move waits for, once for each move.
     mutating func noticeWaiting(now: Moment) {
         guard let noticeAt, noticeAt <= now.monotonic else { return }
         self.noticeAt = nil

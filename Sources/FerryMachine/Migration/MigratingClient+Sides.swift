@@ -107,8 +107,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     private mutating func settleDown(now: Moment) -> Bool {
         guard case .shuttingDown(let proof, var told) = self.stage, self.front.isEmpty else { return false }
         let before = told.count
-        // The binary side is told first. Only its shutdown proves the acceptances that rest on silence. It still takes
-        // notifications that HTTP/2 gives back.
+        // The binary side is told first. Only its shutdown proves the acceptances that rest on silence. After that
+        // call, the binary side still takes notifications that HTTP/2 gives back.
         if told.insert(.binary).inserted { self.binary.shutDown(proof: proof, now: now) }
         if self.options.fallback == nil || self.binary.isSettled, told.insert(.http2).inserted {
             self.http2.shutDown(proof: proof, now: now)

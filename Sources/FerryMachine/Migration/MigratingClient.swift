@@ -73,8 +73,8 @@ package struct MigratingClient<
     var destinations: [MigrationFront.Destination] = []
 
     /// - Parameters:
-    ///   - binary: the machine of the binary protocol. If `options` has a `deadline`, the machine has the same one.
-    ///   - http2: the machine of HTTP/2, with the same `deadline`.
+    ///   - binary: the machine of the binary protocol. Its deadline must be that of `options`.
+    ///   - http2: the machine of HTTP/2. Its deadline must be that of `options`, too.
     package init(_ options: MigrationOptions, binary: consuming Binary, http2: consuming HTTP2) {
         self.options = options
         self.deadline = options.deadline.map { max(TimeAmount($0), .nanoseconds(1)) }
