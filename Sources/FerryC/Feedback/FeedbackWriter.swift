@@ -104,8 +104,8 @@ final class FeedbackWriter: Sendable {
 
     private let append: @Sendable ([UInt8]) -> Void
     private let state = Monitor(State())
-    /// The lock that is held while outcomes go from the queue to their sinks. Without it, an outcome would for a moment
-    /// be in neither place, and a close would miss it.
+    /// The lock that is held while outcomes go from the queue to their sinks. Without this lock, an outcome would for a
+    /// moment be in neither place, and a close would miss it.
     private let telling = Monitor(())
     private let lost: @Sendable () -> Int
 
@@ -171,7 +171,8 @@ final class FeedbackWriter: Sendable {
     /// The number of notifications that may be taken now.
     var room: Int { self.state.withLock { max(Self.limit - $0.count, 0) } }
 
-    /// Calls `body` once there is room: immediately, or later on another thread.
+    /// Calls `body` immediately if there is room. Otherwise it is called on another thread, when half of the queue is
+    /// free.
     func whenRoom(_ body: @escaping @Sendable () -> Void) {
         let waits = self.state.withLock { state in
             guard state.count >= Self.limit else { return false }

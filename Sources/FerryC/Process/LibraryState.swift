@@ -142,7 +142,7 @@ struct LibraryState {
 
     // MARK: The end
 
-    /// Whether so many freed handles still send that no other handle may be opened.
+    /// Whether too many freed handles still send. If so, no other handle may be opened.
     var isFullOfEndings: Bool { self.endings.count >= Self.endingLimit }
 
     mutating func add(_ ending: Ending) { self.endings.append(ending) }
