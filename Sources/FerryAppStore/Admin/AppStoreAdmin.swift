@@ -18,8 +18,8 @@ package enum AppStoreAdmin {
 
     /// The longest wait for the store's thread. It is shorter than a reader's wait for the snapshot.
     private static let storePatience: Duration = .seconds(1)
-    /// The failures in a row after which a destination counts as failing. A single notification that always fails does
-    /// not reach this number, because others succeed in between.
+    /// The failures in a row after which a destination counts as failing; before the first success, one is enough. A
+    /// single notification that always fails does not reach this number, because others succeed in between.
     private static let failingAfter = 3
 
     /// - Parameters:

@@ -197,8 +197,8 @@ public final class AppStoreStore: Service {
         return warning
     }
 
-    /// Returns the open file. After a failure, opening is tried again once a second, because the file may be free by
-    /// then.
+    /// Returns the open file. After a failure, opening is tried again at most once a second, because another process
+    /// may have left the file.
     private func file() throws(AppStoreStoreError) -> StoreFile {
         if let file = self.core.file { return file }
         if let last = self.core.lastTry, .now - last < Self.openInterval {

@@ -2,7 +2,7 @@ internal import FerrySQLite
 
 /// An error that prevents the use of a store.
 public struct AppStoreStoreError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kinds of faults. The owner reacts to each in a different way.
+    /// The kinds of faults. The owner of the store reacts differently to each.
     @nonexhaustive
     public enum Code: Sendable {
         /// Another process has the file. Ask that process, or stop it.

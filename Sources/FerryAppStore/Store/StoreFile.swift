@@ -341,7 +341,8 @@ final class StoreFile {
         return (deliveries, next)
     }
 
-    /// Makes deliveries due now if their due time is beyond ``horizon``. The clock was set back since it was written.
+    /// Makes deliveries due now if their due time is beyond ``horizon``. Such a time was written before the clock was
+    /// set back.
     private func bringNear(_ destination: Int64, _ now: Int64) throws(SQLiteError) {
         let far = [SQLiteValue.integer(now + Self.horizon), .integer(Self.never)]
         var isFar = false

@@ -167,7 +167,7 @@ struct NotificationVerifier: Sendable {
         self.signatures.whenNew(body)
     }
 
-    /// Whether a text can be the key of a table and part of a file's name: printable and short.
+    /// Whether a text can be a key: 1 to 64 printable characters of ASCII, without a space.
     private static func isKey(_ uuid: String) -> Bool {
         1...64 ~= uuid.utf8.count && uuid.utf8.allSatisfy { 0x21...0x7e ~= $0 }
     }

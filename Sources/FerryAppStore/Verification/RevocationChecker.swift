@@ -25,7 +25,8 @@ final class RevocationChecker: Sendable {
 
     /// Checks the leaf and the intermediate of each chain.
     ///
-    /// - Throws: `forged` for a revoked certificate, `tryAgain` if a responder gives no usable answer.
+    /// - Throws: `forged` for a certificate that was revoked, has expired or names no responder; `tryAgain` if a
+    ///   responder gives no usable answer.
     func check(_ chains: [SigningChain]) async throws(AppStoreVerificationError) {
         var seen: Set<ObjectIdentifier> = []
         var waiting: [(OCSPSubject, Task<OCSPVerdict, Never>)] = []
