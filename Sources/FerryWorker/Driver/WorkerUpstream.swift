@@ -11,7 +11,8 @@ package struct WorkerUpstream: Sendable {
         self.outcomes = outcomes
     }
 
-    /// The number of notifications that a provider must have room for.
+    /// The number of notifications that a provider must have room for. Late rows of held clients come on top.
+    /// A row that finds no room is tried again.
     ///
     /// - Parameters:
     ///   - connections: those to PostgreSQL.
