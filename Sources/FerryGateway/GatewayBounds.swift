@@ -8,52 +8,54 @@ internal import NIOCore
 enum GatewayBounds {
     // MARK: The replay filter
 
-    /// The largest number of entries of one identity. Above it the oldest whole episode is dropped. Devices then get
-    /// copies, but no notification is lost.
+    /// The largest number of entries of one identity: followers in open episodes, and overtakers. Above it, whole
+    /// episodes are dropped, the oldest first. Devices then get copies, but no notification is lost.
     static let entriesPerIdentity = 1_000_000
     /// The largest number of entries of all identities together.
     static let entries = 4_000_000
-    /// The largest number of remembered scopes without an open connection. Above it, the client that left first is
-    /// forgotten, and is unknown when it comes back.
+    /// The largest number of remembered scopes without an open connection. Above it, a quarter of this number is
+    /// forgotten, beginning with the scopes that were left first. A forgotten client is unknown when it comes back.
     static let scopes = 10_000
-    /// The largest number of open episodes in one scope. Each costs one table look-up for each notification.
+    /// The largest number of open episodes in one scope. Each episode costs one table look-up for each notification.
     static let episodesPerScope = 256
-    /// The largest number of entries with the same key that a look-up compares. Only a client that repeats itself has
-    /// more than one.
+    /// The largest number of entries with the same key that a look-up compares. A key has several entries only if the
+    /// client repeats itself on purpose.
     static let equalKeys = 64
 
-    /// How long an episode lives after its last match, or after a copy of another episode that had the same follower. A
-    /// client that re-sends does so without a pause.
+    /// How long an episode lives after its last match. A match of another episode counts, too, if both have the
+    /// follower. A client that re-sends does so without a pause.
     static let matchedLifetime: TimeAmount = .seconds(20)
-    /// How long an episode without a match lives after its drain. A client of unknown class that repeats itself on new
-    /// connections would otherwise lose its repeats.
+    /// How long an episode without a match lives after its drain. If it lived longer, deliberate repeats of a client of
+    /// unknown class would be swallowed.
     static let unmatchedLifetime: TimeAmount = .seconds(60)
-    /// The same time for a client that is known to re-send, because its caller may retry late. Copies of other episodes
-    /// do not extend the life beyond this time.
+    /// The same time for a client that is known to re-send. It is longer, because the program that uses the client may
+    /// retry late. Matches of other episodes extend no life beyond this time.
     static let provenLifetime: TimeAmount = .minutes(10)
-    /// The number of matches that show from where a client re-sends. A single one may be a deliberate repeat.
+    /// The number of matches that show with which follower a client begins to re-send. A single match may be a
+    /// deliberate repeat.
     static let matchesThatTrim = 3
-    /// The number of entries that stay before those matches, because clients reorder the notifications that they
-    /// re-send.
+    /// The number of entries before these matches that are not trimmed, because clients reorder the notifications that
+    /// they re-send.
     static let trimDistance = 64
-    /// How long trimmed entries stay. Some clients send the last followers first, and the others right after them; copies
-    /// may come on several connections, or of several episodes.
+    /// How long entries stay that will be trimmed. Some clients send the last followers first, and the others right
+    /// after them. Copies may also come on several connections, or for several episodes.
     static let trimDelay: TimeAmount = .seconds(2)
     /// The number of new notifications in a row after which a single notification that equals a follower is not taken
-    /// for its copy. Copies come in a row. If a client sends a single copy later, the notification is delivered twice.
+    /// for the follower's copy, because copies come in a row. If a client sends a single copy later, the notification
+    /// is delivered twice.
     static let doubtAfter = 3
     /// The time after a drain or a copy in which nothing is doubted on a connection that was open at the error
-    /// response. Notifications that the client had written before it read the response come first there.
+    /// response. On such a connection, notifications that the client wrote before it read the response come first.
     static let doubtDelay: TimeAmount = .seconds(2)
     /// The number of first followers that must come again in a row, under new identifiers on the connection that was
-    /// told, before they count as a circle. A program may repeat itself on purpose, so the copies before that are
-    /// delivered twice. Frames like those of Pushy need only one, because Pushy is known to circle. As many copies on
-    /// other connections also prove a circle. As many copies in a row under old identifiers show after the drain that
-    /// the very last follower may come next.
+    /// told, before they count as a circle. A program may repeat itself on purpose, so the first of these followers are
+    /// delivered twice. In frames like those of Pushy one follower is enough, because Pushy is known to circle. This
+    /// number of copies on other connections also proves a circle. After the drain, a row of this number of copies
+    /// under old identifiers shows that the very last follower may come next.
     static let circle = 3
-    /// The number of last followers by which the class is judged. Even a small cache still has them.
+    /// The number of last followers by which an episode judges the class. Even a small cache still has these followers.
     static let evidence = 32
-    /// An episode with fewer entries is no miss if at least one matched.
+    /// The number of followers below which an episode is no miss if at least one follower came again.
     static let missFloor = 4
     /// The smallest cache of a client that re-sends. No evidence makes a client's reach smaller.
     static let smallestCache = 50
@@ -61,19 +63,20 @@ enum GatewayBounds {
     static let missLimit = 2
     /// How long copies may come on the connection that was told. The error response may arrive late.
     static let ownCopies: TimeAmount = .seconds(30)
-    /// The number of followers that may be missing between two copies of a row, and before Pushy's first copy. They
-    /// have expired in the client's cache, or came on another connection.
+    /// The number of followers that may be missing between two copies of a row, and before Pushy's first copy. The
+    /// missing followers have expired in the client's cache, or came on another connection.
     static let leftOut = 3
     /// The number of round trips that a client needs for its first copy on a new connection. An episode without a match
     /// lives longer by this time.
     static let reconnection: Int64 = 6
 
-    /// The age of notifications that a client may repeat after a crash. The episode of the crash lives as long.
+    /// The largest age of notifications that a client may repeat after a crash. The episode of the crash lives at least
+    /// as long.
     static let crashLifetime: TimeAmount = .seconds(60)
-    /// The number of notifications of one connection that are kept in case of a crash.
+    /// The largest number of notifications of one connection that may become followers after a crash.
     static let crashFrames = followers
-    /// The number of notifications that may match no episode of a crash, at the start of a new connection and inside a
-    /// row of copies.
+    /// The number of notifications without a match that ends a row of copies after a crash. It also ends the start of a
+    /// new connection, at which copies are expected.
     static let crashMisses = 3
     /// The length of a row of copies that ends the episode of a crash when the row reaches the last notification.
     static let crashRow = 3
@@ -85,12 +88,12 @@ enum GatewayBounds {
 
     // MARK: The ledger
 
-    /// The time after which an unresolved notification is released. A slow device must not hold up those behind it, and
-    /// old clients wait some seconds for silence.
+    /// The time after which an unresolved notification is released. A notification for a slow device must not hold up
+    /// the notifications behind it. Old clients take a few seconds of silence for acceptance.
     static let release: TimeAmount = .seconds(2)
     /// The first window. It bounds memory and latency, so the exact number matters little.
     static let window = 1024
-    /// The smallest window. With a smaller one, a few slow devices would stop the reading.
+    /// The smallest window. With a smaller window, a few slow devices would stop the reading.
     static let windowFloor = 16
     static let windowCap = 65_536
     /// The time within which a resolved notification makes the window grow. Above ``slow`` the window shrinks.
@@ -98,12 +101,12 @@ enum GatewayBounds {
     static let slow: TimeAmount = .seconds(1)
     /// The largest size of unresolved notifications on one connection, in bytes.
     static let windowBytes = 4 << 20
-    /// The largest number of ranges of identifiers on one connection. A client that counts needs one.
+    /// The largest number of ranges of identifiers on one connection. A client that counts upwards needs one range.
     static let identifierRanges = 64
     /// The number of repeated identifiers on one connection above which all identifiers count as repeated.
     static let repeatedIdentifiers = 1024
-    /// The largest number of notifications that one connection keeps: unresolved ones, and those after a waiting
-    /// rejection. The largest cache of an old client has 100,000.
+    /// The largest number of notifications that one connection keeps: unresolved notifications, and the notifications
+    /// after a waiting rejection. The largest cache of an old client has 100,000.
     static let followers = 131_072
 
     // MARK: The connection
@@ -111,13 +114,14 @@ enum GatewayBounds {
     /// The round trip of a connection that was not measured yet. It is the longest round trip for which the rules were
     /// tried.
     static let unknownRoundTrip: TimeAmount = .milliseconds(300)
-    /// The silence, beyond two round trips, after which a client of unknown class has sent everything. Retransmission
-    /// takes 200 ms, so a shorter pause may lie between two flights of data.
+    /// The silence, beyond two round trips, after which a client of unknown class counts as calm, because it has
+    /// probably sent everything. Retransmission takes 200 ms, so a shorter pause may lie between two flights of data.
     static let unknownCalm: TimeAmount = .milliseconds(250)
     /// The same silence for a client that re-sends. Such a client loses nothing if the error response comes in the
     /// middle of a flow.
     static let provenCalm: TimeAmount = .milliseconds(50)
-    /// The same silence after the only notification of a connection. Some clients wait for only 200 ms.
+    /// The same silence after the only notification of a connection. Some clients wait only 200 ms for an error
+    /// response.
     static let singleCalm: TimeAmount = .milliseconds(50)
     /// The time within which a client that opens a connection for each notification ends it. A connection that stays
     /// open longer waits for its next notification.
@@ -127,15 +131,16 @@ enum GatewayBounds {
     static let calmFrames = 40
     /// The age of a connection of unknown class above which a slow flow counts as calm.
     static let steadyAge: TimeAmount = .seconds(5)
-    /// The largest age of a notification that an error response names. Some clients wait for only 3 s.
+    /// The largest age of a notification that an error response names. Some clients wait only 3 s for an error
+    /// response.
     static let age: TimeAmount = .milliseconds(2500)
     /// How long an error response waits for the journal.
     static let journal: TimeAmount = .seconds(1)
     /// How long the output stays open after an error response, in addition to a round trip. A library in Go that reads
-    /// both together takes the end for an error, and drops the response.
+    /// the response together with the end takes the end for an error, and drops the response.
     static let outputDelay: TimeAmount = .milliseconds(200)
-    /// The silence after which the output is closed, in addition to a round trip. A library that writes when the end
-    /// comes may fail, and lose all that it had to write. A retransmission takes as long.
+    /// The silence after which the output is closed, in addition to a round trip. A library that is writing when the
+    /// end comes may fail, and lose everything that it had to write. A retransmission takes as long as this silence.
     static let outputQuiet: TimeAmount = .milliseconds(200)
     /// How long a drain may last.
     static let drain: TimeAmount = .seconds(5)
@@ -143,27 +148,29 @@ enum GatewayBounds {
     static let drainQuiet: TimeAmount = .seconds(1)
     /// The silence after which a deaf connection is closed.
     static let deafQuiet: TimeAmount = .seconds(30)
-    /// How long bytes are read and discarded after a violation of the protocol. Without this time, the reset would
-    /// destroy the client's unread input.
+    /// How long bytes are read and discarded in ``GatewayConnection/State/ignoring(until:)``. If the connection were
+    /// closed at once, the reset would destroy bytes that the client has not read.
     static let ignore: TimeAmount = .seconds(5)
     /// The silence, beyond two round trips, after which status 10 is written.
     static let shutdownQuiet: TimeAmount = .milliseconds(200)
-    /// How long clients have at the end of the process. A new connection waits for the next process meanwhile, and some old
-    /// clients give up a handshake after 10 s.
+    /// How long clients have at the end of the process. New connections wait for the next process during this time, and
+    /// some old clients give up a handshake after 10 s.
     static let ending: TimeAmount = .seconds(5)
-    /// The lateness of that end that shows that the process was stopped.
+    /// If ``ending`` is over by this time and clients are still connected, the process was stopped, and the end begins
+    /// anew.
     static let stopped: TimeAmount = .milliseconds(500)
     /// The time before the end of ``ending`` at which a client that never pauses gets its last word. The journal and
     /// the drain need this time.
     static let lastWord: TimeAmount = .seconds(2)
-    /// The silence after which, at a shutdown, a client has forgotten its last notification, and gets a plain close.
+    /// The silence after which a client has forgotten its last notification. At a shutdown, such a client gets a plain
+    /// close.
     static let forgetsLast: TimeAmount = .minutes(1)
     /// How long a full window may stop the reading before the connection ends. Old clients wait 10 s for a write, so
     /// the reading may stop for at most 8 s. This time, ``journal`` and ``drainQuiet`` add up to 8 s.
     static let stop: TimeAmount = .seconds(6)
 
-    /// How long a reader of the feedback service waits for its rows from a ``SharedStore``. A list that came too late would
-    /// look empty, so that nobody could ever read a long one.
+    /// How long a reader of the feedback service waits for its rows from a ``SharedStore``. If a long list takes
+    /// longer, its reader gets no rows. With a shorter time, nobody could ever read such a list.
     static let feedback: TimeAmount = .seconds(30)
 
     /// The bounds of notifications without a final answer.
@@ -172,7 +179,7 @@ enum GatewayBounds {
         static let count = 1_000_000
         /// The largest size of the device tokens and payloads of these notifications together, in bytes.
         static let bytes = 512 << 20
-        /// The number of notifications that an upstream is offered at once.
+        /// A batch gets no further turns when it has this number of notifications.
         static let batch = 256
         /// The largest number of rejected notifications whose tokens ``Verdicts`` keeps.
         static let rejections = 1_000_000
@@ -194,35 +201,38 @@ enum GatewayBounds {
 
     /// The journal of notifications in the store.
     enum Journal {
-        /// How long a segment collects records that nothing waits for.
+        /// How long a segment collects records. A segment for which an action waits is closed at once if no commit is
+        /// without an answer.
         static let commitTime: TimeAmount = .milliseconds(10)
         /// The largest number of commits without an answer.
         static let underWay = 16
-        /// The time without an answer after which the store counts as in trouble. While a notification has waited for the
-        /// store this long, no other is released.
+        /// The time without an answer after which the store counts as in trouble. No notification is released while the
+        /// oldest record has waited for the store for this time.
         static let patience: TimeAmount = .seconds(1)
-        /// How long the gateway reads while nothing is stored. A kill then loses the notifications of this time.
+        /// How long the gateway reads while the store stores nothing. A kill then loses the notifications that were
+        /// read in this time.
         static let outage: TimeAmount = .minutes(1)
         /// The time between two tries while the store refuses commits.
         static let retry: TimeAmount = .seconds(1)
 
-        /// How long the clients of a former owner wait after it has handed everything over. The new owner reads that within
-        /// this time, and then knows the copies of clients that send again after a close.
+        /// How long the clients of a former owner wait after it has handed everything over. The new owner reads the
+        /// late segments within this time. It then recognizes the copies of clients that send again after a close.
         static let handover: TimeAmount = .seconds(2)
 
-        /// How long a segment stays after its last job was answered. Its frames may be needed after a crash.
+        /// How long a segment stays after its last job was answered. After a crash, its notifications may be needed to
+        /// recognize copies.
         static let lifetime = GatewayBounds.crashLifetime
-        /// The jobs of the oldest segments are rewritten if fewer than one in this number of jobs is unanswered.
+        /// The jobs of the oldest segments are rewritten if less than one job in this number is unanswered.
         static let sparseness = 8
         /// The length of all segments above which segments are dropped even if an open episode needs them, in bytes.
-        /// After a kill, copies of the dropped frames are delivered twice.
+        /// After a kill, copies of notifications in the dropped segments are delivered twice.
         static let pinnedLength = 1 << 30
         static let sweep: TimeAmount = .seconds(1)
-        /// The age of the oldest frame that an episode may need. All frames after the one that an error response names were
-        /// read within this time. It is the sum of ``GatewayBounds/age`` and
+        /// The age of the oldest notification that an episode may need. All followers of the notification that an error
+        /// response names were read within this time. It is the sum of ``GatewayBounds/age`` and
         /// ``GatewayBounds/journal``, rounded up.
         static let episodeAge: TimeAmount = .seconds(4)
-        /// The age of frames that a client may repeat after a crash, in seconds.
+        /// ``GatewayBounds/crashLifetime`` in seconds.
         static let crashAge = GatewayBounds.crashLifetime.nanoseconds / 1_000_000_000
     }
 }

@@ -2,9 +2,10 @@ internal import NIOCore
 
 /// The class and the habits of a client, as a row of ``StoreTable/habits`` for the next process.
 ///
-/// The key has the length (1) and the name of the client, then its address (0, 4 or 16). The value, big-endian, has the
-/// time of the class (4) and its kind (1); for a client that repeats followers, its proven reach (4) and its limit (4;
-/// 0 if it has none); and the days of its ``SendingHabits`` (8), which rows of older versions lack.
+/// The key has the length of the client's name (1), the name, and the address (0, 4 or 16). The value is big-endian. It
+/// has the time of the class (4) and the kind of the class (1). If the client repeats followers, its proven reach (4)
+/// and the limit of the reach (4; 0 for no limit) follow. The days of its ``SendingHabits`` (8) come last, and are
+/// missing in rows of older versions.
 struct ClientHabit {
     private enum Kind: UInt8 {
         case unknown = 0
@@ -42,7 +43,7 @@ struct ClientHabit {
     }
 
     /// The later of the class's last change and the last day of a trait, in UNIX seconds. A damaged row may have any
-    /// day.
+    /// day, and the time may then need more than 32 bits.
     var lastSeen: UInt64 { max(UInt64(self.shownAt), UInt64(self.habits.lastDay) * 86_400) }
 
     /// The part of the habit that still counts at this time; nil if no part does.

@@ -34,7 +34,7 @@ extension GatewayMachine {
         for forgotten in self.scopes.closed(place) { self.journal?.forget(forgotten, now: now) }
     }
 
-    /// Carries out the effects and empties the list.
+    /// Carries out the effects of a scope, and empties the list.
     func carryOut(_ effects: inout [Effect], of key: ReplayScope, now: Moment) {
         guard !effects.isEmpty else { return }
         for effect in effects {
@@ -48,7 +48,8 @@ extension GatewayMachine {
                 self.places[id] = nil
                 self.traffic[key.identity].connections -= 1
                 self.hasClosed = true
-                // The new owner opens an episode for each connection that it takes over, and a closed one has none.
+                // During a handover, the record is left out. With it, the new owner would open no episode for the
+                // connection, and would deliver its copies twice.
                 if isJournalled, self.handover == nil { self.journal?.closed(id, now: now) }
                 self.actions.append(Action(connection: id, work: .close))
             case .read(let id, let isReading):
@@ -79,7 +80,7 @@ extension GatewayMachine {
 
     private func refuse(_ refusal: NotificationRefusal, of identity: Int, mayHear: Bool) {
         self.dispatch.verdicts.count(identity) { $0.read += 1 }
-        // Any client gets the answer to a probe, because it waits for the answer.
+        // Any client is told the refusal of a probe, because it waits for this error response.
         let isHeard = refusal.fault == .missingToken || mayHear
         self.dispatch.refuse(
             identity,

@@ -81,8 +81,8 @@ extension GatewayMachine {
         case .join(let running, let fate):
             self.dispatch.verdicts.count(identity) { $0.swallowed += 1 }
             follower.job = running
-            // If the job has its answer and only its feedback row is not durable yet, the job passes no result to this
-            // copy.
+            // The filter learns the answer of a job only when its feedback row is durable. If the job has ended before,
+            // it passes no result to this copy, so the copy counts as accepted.
             follower.fate = fate == .running && self.dispatch.jobs.scope(of: running) == nil ? .accepted : fate
             self.dispatch.join(running, reader)
             self.journal?.copy(reader, of: follower, key, now: now)
@@ -107,8 +107,8 @@ extension GatewayMachine {
         return expiration
     }
 
-    /// Releases the notifications that wait at a shut gate, because they may wait for long. Otherwise the gateway would
-    /// stop reading a list that begins with bad tokens, and never reach a good one.
+    /// Releases the notifications of this turn that wait at a shut gate. They may wait for long, and would fill the
+    /// window. The gateway would then stop reading a list that begins with bad tokens, and never reach a good token.
     func releaseHeldBack(_ scope: inout GatewayScope, _ effects: inout [Effect], now: Moment) {
         guard !self.heldBack.isEmpty else { return }
         let readers = self.heldBack

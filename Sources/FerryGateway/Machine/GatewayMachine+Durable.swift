@@ -4,7 +4,7 @@ internal import FerryMachine
 
 /// The work that waits for the store, and the state that an earlier process left there.
 extension GatewayMachine {
-    /// Does the work that waited for the segments that are durable now.
+    /// Does the work whose segments are durable now.
     func goOn(now: Moment) {
         guard let durable = self.journal?.durable else { return }
         while let first = self.unsettled.first, first.segment <= durable {
@@ -21,19 +21,19 @@ extension GatewayMachine {
         }
     }
 
-    /// Opens the episodes that are durable now, whose last word may be written then.
+    /// Tells the connections which episodes are durable now. Their last words may then be written.
     func openDurable(now: Moment) {
         guard let durable = self.journal?.durable else { return }
         while let first = self.unopened.first, first.segment <= durable {
             self.unopened.removeFirst()
-            // The connection may have ended since.
+            // The connection may have ended meanwhile.
             guard let place = self.places[first.episode.connection] else { continue }
             self.turn(of: place, now: now) { $0.durable(first.episode, $1, &$2) }
         }
     }
 
-    /// Takes notifications that are handed over as accepted, so that a last word names the last of them. The new owner sends
-    /// them.
+    /// Counts notifications that are handed over as accepted, because the new owner sends them. So a last word names
+    /// the last one.
     func releaseHandedOver(now: Moment) {
         guard let durable = self.journal?.durable else { return }
         while let first = self.unsent.first, first.segment <= durable {
@@ -59,15 +59,15 @@ extension GatewayMachine {
         self.scopes.replayClass(of: self.place(of: scope)) != .never
     }
 
-    /// Lets every connection look at the state of the store, if that state has changed.
+    /// Passes the state of the store to every connection, if the state has changed.
     ///
-    /// - Parameter before: the state of the store before its last answer, which connections may have seen; nil without
-    ///   an answer.
+    /// - Parameter before: the state of the store before its last answer; nil without an answer. A connection may have
+    ///   seen this state.
     func wakeClients(since before: GatewayConnection.Spool? = nil, now: Moment) {
         let spool = self.journal?.spool(now: now.monotonic) ?? .open
         guard spool != self.lastSpool || spool != before ?? spool else { return }
         self.lastSpool = spool
-        // A turn may end other connections of its scope, too.
+        // The turn of one connection may end another connection of its scope.
         for (id, place) in self.places where self.places[id] != nil {
             self.turn(of: place, now: now) { $0.look(id, $1, &$2) }
         }
@@ -78,12 +78,14 @@ extension GatewayMachine {
         let segments = self.journal?.timePassed(now: now.monotonic) ?? []
         // At the shutdown, no job may depend on a segment that is still to be written.
         guard self.endsAt == nil, self.handover == nil else { return }
-        // An owner that is cut off may have been replaced. A rewritten job would look new to a later owner.
+        // An owner that is cut off from the store may have been replaced. A later owner would then take a rewritten job
+        // for a new one.
         guard !self.isShared || self.journal?.spool(now: now.monotonic) == .open else { return }
         for segment in segments {
             let read = segment.jobs.map { $0.map { JobID(rawValue: $0) } } ?? []
             for id in read + segment.carried {
-                // The next sweep takes the rest. One segment with all of it would delay every other record.
+                // The next sweep rewrites the other jobs. If one segment had all of them, every other record would wait
+                // for it.
                 guard self.journal?.openLength ?? 0 < Segment.limit else { return }
                 self.dispatch.jobs.change(id) { job in
                     if job.segment == segment.number { self.journal?.carry(&job, as: id, now: now) }

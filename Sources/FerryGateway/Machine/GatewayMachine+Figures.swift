@@ -39,9 +39,9 @@ package struct GatewayFigures: Sendable {
     package var upstreams: [Upstream]
     /// The age of the oldest notification that has no final answer, in seconds; nil if there is none.
     package var oldestAge: Double?
-    /// The number of notifications at the upstreams.
+    /// The number of notifications that are at an upstream.
     package var underWay: Int
-    /// Whether the gateway takes new clients.
+    /// Whether new connections are accepted.
     package var isOpen: Bool
     /// The state of the store; nil without a store.
     package var store: Store?
@@ -53,11 +53,11 @@ package struct GatewayFigures: Sendable {
     package var segments = 0
     package var late = Late()
 
-    /// The notifications in late segments, of one process.
+    /// The numbers of notifications in late segments since the start of this process.
     package struct Late: Hashable, Sendable {
         package var takenOver = 0
         package var handedOver = 0
-        /// Notifications that are not handed over yet.
+        /// The number of notifications that are not handed over yet.
         package var waiting = 0
 
         package init() {}

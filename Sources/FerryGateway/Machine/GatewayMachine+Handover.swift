@@ -8,13 +8,13 @@ internal import NIOCore
 ///   owner ──▶ handing over: commits go on ──▶ all are handed over ──▶ 2 s ──▶ saying goodbye ──▶ over
 /// ```
 ///
-/// Nothing is forwarded any more, and no rejection is told. Reading goes on: a client that wrote to a stopped process takes
-/// these bytes for sent, and many never notice that they were lost. The clients are closed last, with status 10 where that
-/// is safe. Programs that send again after a close then do so when the new owner knows the first copies.
+/// Nothing is forwarded any more, and no rejection is told. Reading goes on, because clients take the bytes that they
+/// have written for sent, and many would never notice a loss. The clients are closed last, with status 10 where that is
+/// safe. A program that sends again after a close then meets a new owner that already knows the notifications.
 extension GatewayMachine {
     struct Handover {
         enum Stage {
-            /// - Parameter segment: the last segment of the time before.
+            /// - Parameter segment: the last segment with records from before the handing over.
             case handingOver(segment: UInt64)
             case waiting(until: NIODeadline)
             case sayingGoodbye
@@ -31,7 +31,8 @@ extension GatewayMachine {
         self.dispatch.verdicts.events.append(.handingOver)
         self.lostBefore = self.lost
         self.dispatch.stop(isKept: true)
-        // The store may have answered commits that the database does not have. It answers this one after them.
+        // The store may have acknowledged commits that the database does not have. It answers one more commit only
+        // after these, so this one is added.
         if self.journal?.isIdle ?? false { self.journal?.begin(now: now) }
         self.sealJournal(now: now)
         self.handover = Handover(stage: .handingOver(segment: self.lastSegment ?? 0))
@@ -47,7 +48,7 @@ extension GatewayMachine {
         }
     }
 
-    /// Whether clients get their last word. A record of it goes to the new owner like every other.
+    /// Whether the clients get their last words. The records of the last words go to the new owner, too.
     var isSayingGoodbye: Bool { if case .sayingGoodbye = self.handover?.stage { true } else { false } }
 
     /// Whether everything is handed over, and no connection is left.

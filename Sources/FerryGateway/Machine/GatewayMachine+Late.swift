@@ -2,17 +2,19 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// The late segments: those that a former owner of a shared store could not commit as the owner, and handed over.
+/// The late segments: segments that a former owner of a shared store handed over, because it could no longer commit
+/// them as the owner.
 extension GatewayMachine {
-    /// The number of late segments that are remembered. Those that are taken over come again for a moment only.
+    /// The largest number of late segments that are remembered. A segment comes again only until the commit that takes
+    /// it over is durable.
     private static let seenLimit = 65_536
 
     /// Takes late segments. Segments that were seen before are ignored.
     ///
-    /// A notification without an answer becomes a job. It goes out when the journal has it, in the commit that names the
-    /// late segment as taken over. The notifications of each connection open an episode, as after a crash.
+    /// A notification without an answer becomes a job. It goes out when the commit that takes the late segment over is
+    /// durable. The notifications of each connection open an episode, as after a crash.
     func takeOver(_ segments: [StoredSegment], now: Moment) {
-        // At the end, they stay for the next owner.
+        // At the end, late segments stay in the store for the next owner.
         guard self.handover == nil, self.endsAt == nil, let journal = self.journal else { return }
         if self.seenLate.count > Self.seenLimit { self.seenLate = [] }
         let late = segments.filter { self.seenLate.insert($0.number).inserted }

@@ -18,7 +18,8 @@ extension GatewayMachine {
         self.journal?.change(self.letters.timePassed(now: now.monotonic, seconds: now.epochSeconds), now: now)
     }
 
-    /// Takes the letters that an earlier process left, page by page: together they may have 256 MiB.
+    /// Takes the letters that an earlier process left. Pages bound the memory, because all letters together may have
+    /// 256 MiB.
     func restoreLetters(of store: any GatewayStore) async throws(StoreError) {
         var last: [UInt8] = []
         while true {
@@ -44,8 +45,8 @@ extension GatewayMachine {
     func retry(_ letters: [Letter], now: Moment) -> [LetterResult] {
         var connections: [ReplayScope: ConnectionID] = [:]
         let results = letters.map { self.retry($0, &connections, now: now) }
-        // No client has these connections. If they stayed open, the next process would take a push that equals a letter
-        // for a copy.
+        // These connections exist only in the journal. If they stayed open there, the next process would swallow a push
+        // that equals a letter.
         for id in connections.values { self.journal?.closed(id, now: now) }
         return results
     }
@@ -87,7 +88,7 @@ extension GatewayMachine {
         job.isReleased = true
         job.isCarried = true
         job.isTimed = false
-        // No client reads this connection, so no error response can name the notification.
+        // No client has this connection, so no error response can name the notification.
         job.isNamed = false
         job.mayHaveArrived = letter.mayHaveArrived
         _ = self.letters.remove(id)

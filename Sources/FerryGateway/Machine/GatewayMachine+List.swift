@@ -14,8 +14,8 @@ extension GatewayMachine {
         if self.isFenced, let durable = self.journal?.durable { self.list?.leave(durable: durable) }
     }
 
-    /// Notes the line of an event in a shared store, which is a list of rejections itself. Another process may hear the
-    /// same answer, and the number of the notification is the same there.
+    /// Notes the line of an event in a shared store, which is a list of rejections itself. The key is the number of the
+    /// notification. If another process hears the same answer, its line has the same key, and is not listed twice.
     private func share(_ listed: ListedEvent, now: Moment) {
         guard let line = self.sharedLine?.bytes(of: listed.event, at: now.epochSeconds) else { return }
         let key = listed.job ?? self.dispatch.jobs.reserve()
@@ -23,8 +23,8 @@ extension GatewayMachine {
         self.journal?.change([row], now: now)
     }
 
-    /// Notes rows with which the next process continues the file. In a shared store, the next process is elsewhere, and
-    /// has its own file.
+    /// Notes rows with which the next process continues the file. A shared store gets none, because its next process
+    /// has another file.
     private func keep(_ rows: [StoreChange], now: Moment) {
         if !self.isShared { self.journal?.change(rows, now: now) }
     }
@@ -33,8 +33,8 @@ extension GatewayMachine {
     /// file's answer to ``written(_:now:)``.
     func takeLines(now: Moment) -> ListBatch? {
         self.noteLines(now: now)
-        // If another process has the store, nothing becomes durable, and the file is the only place for the lines that this
-        // process has kept.
+        // If another process has the store, no further segment becomes durable. The lines that this process has kept
+        // then go to the file at once, because no other place has them.
         let durable = self.isFenced ? nil : self.journal?.durable
         return self.list?.takeBatch(durable: durable ?? .max, now: now.monotonic)
     }
@@ -56,7 +56,8 @@ extension GatewayMachine {
 
     // MARK: The end
 
-    /// Whether everything is written, or the store and the file accept nothing. Call ``tryRest()`` first.
+    /// Whether the store and the file have everything. A store or a file that accepts nothing counts, too. Call
+    /// ``tryRest()`` first.
     var isWritten: Bool {
         self.journal?.isOver ?? true && self.list.map { $0.isIdle || $0.isStuck } ?? true
     }

@@ -5,7 +5,6 @@ internal import FerryMachine
 
 /// The outcomes of the upstreams, for the connections and copies that wait for them.
 extension GatewayMachine {
-    /// Takes the outcomes of an upstream.
     func settled(_ records: [OutcomeRecord], now: Moment) {
         var index = 0
         while index < records.count {
@@ -73,7 +72,8 @@ extension GatewayMachine {
         }
     }
 
-    /// Passes a result to one connection. Returns whether this connection tells or defers a rejection.
+    /// Passes a result to one connection. Returns whether this connection tells or defers a rejection of the
+    /// notification.
     private func pass(
         _ fate: JobFate,
         to reader: Job.Reader,

@@ -26,7 +26,7 @@ extension GatewayMachine {
         var answer = answer
         if answer == .fenced, self.isShared {
             self.handOver(now: now)
-            // The new owner has or gets this commit, so the next ones can follow.
+            // The new owner has or gets this commit. So it counts as durable, and the next commits follow.
             answer = .durable
         }
         if answer == .fenced { self.storeTaken(now: now) }
@@ -72,7 +72,7 @@ extension GatewayMachine {
         self.journal?.restored(now: now.monotonic)
         for (job, rejected, isFollower) in recovery.untold {
             guard let identity = numbers[rejected.client.identity] else { continue }
-            // Another host or credential refused the token. The present one may accept it.
+            // Another host or credential refused the token. The present host or credential may accept it.
             guard !moved.contains(rejected.client.identity) else { continue }
             self.restore(job, rejected: rejected.token, rejected.status, of: identity, isFollower: isFollower)
         }
@@ -112,7 +112,7 @@ extension GatewayMachine {
         return true
     }
 
-    /// Takes the newest habits, at most ``GatewayBounds/scopes``. The store forgets the others.
+    /// Takes the newest habits, at most ``GatewayBounds/scopes``. The store forgets the others, unless it is shared.
     private func restore(_ rows: [StoreRow], identities: [String: Int], now: Moment) {
         var habits: [(row: StoreRow, habit: ClientHabit)] = []
         for row in rows {
@@ -128,7 +128,7 @@ extension GatewayMachine {
         // The oldest habit comes first, so that the scopes forget it first.
         for (index, (row, habit)) in habits.enumerated().reversed() {
             guard index < GatewayBounds.scopes else {
-                // In a shared store, it may be a habit of another shard's client.
+                // In a shared store, the habit may belong to a client of another shard.
                 if !self.isShared { self.journal?.forget(row, in: .habits, now: now) }
                 continue
             }
@@ -140,7 +140,7 @@ extension GatewayMachine {
 extension Job {
     /// A notification of an earlier process.
     init(_ unanswered: Recovery.Unanswered, identity: Int, now: Moment) {
-        // The monotonic clock begins at boot, and cannot show an earlier time.
+        // The monotonic clock begins at boot, so an earlier time is kept as ``Job/ageAtBoot``.
         let age = TimeAmount.seconds(Int64(now.epochSeconds) - unanswered.time)
         let uptime = now.monotonic - .uptimeNanoseconds(0)
         self = unanswered.token.withUnsafeBufferPointer { token in
@@ -162,7 +162,7 @@ extension Job {
         self.doubts = unanswered.doubts
         self.mayHaveArrived = true
         self.isNamed = unanswered.isNamed
-        // The client has ended, or has taken the silence for acceptance.
+        // The client's connection has ended, or the client has taken the silence for acceptance.
         self.isReleased = true
     }
 }

@@ -6,7 +6,7 @@ extension GatewayMachine {
     // MARK: The ways to the upstreams
 
     /// Passes the next notifications for an upstream to `body`, batch after batch, until `body` leaves some of a batch.
-    /// A side connection is opened for its first batch.
+    /// The owner opens a side connection when its first batch comes.
     func withBatches(for upstream: Int, _ body: (UpstreamWay, inout PushBatch) -> Void) {
         self.dispatch.withBatches(for: upstream, body)
     }

@@ -4,8 +4,8 @@ internal import NIOCore
 
 /// The notifications without a final answer, as an operator sees them. These functions change nothing.
 extension GatewayMachine {
-    /// The largest number of places in the table of jobs that one turn of the event loop looks at. A million of them in one
-    /// turn would delay every client.
+    /// The largest number of places in the table of jobs that one turn of the event loop looks at. A look at a million
+    /// jobs in one turn would delay every client.
     static let placesInTurn = 2000
 
     /// Returns at most `limit` of the next notifications that the filter admits, and the place to continue; nil at the
@@ -101,8 +101,8 @@ extension GatewayMachine {
 extension Dispatch {
     /// The reason why a job has no final answer.
     ///
-    /// - Parameter unreachable: the upstreams to which there is no connection. A notification that the provider of such
-    ///   an upstream has taken waits for a connection, too.
+    /// - Parameter unreachable: the upstreams to which there is no connection. A notification that its provider has
+    ///   already taken waits for a connection, too.
     func reasonToWait(_ job: Job, unreachable: Set<Int>) -> WaitingReason {
         let route = job.isUnderWay ? job.route : self.flows[job.flow].route
         let isReachable = !unreachable.contains(self.routes.upstream(of: route))

@@ -14,12 +14,12 @@ internal import NIOCore
 ///                  └─── result ────┘
 /// ```
 ///
-/// Its owner passes in bytes, outcomes and time. After each input the owner does the actions of ``takeActions()`` in
-/// order. It passes the batches of ``withBatches(for:_:)`` to the upstreams and ``takeCommits(now:)`` to the store, and
-/// calls ``timePassed(now:)`` at ``nextDeadline``.
+/// The owner passes in bytes, outcomes and time. After each input, the owner carries out the actions of
+/// ``takeActions()`` in order. It passes the batches of ``withBatches(for:_:)`` to the upstreams and
+/// ``takeCommits(now:)`` to the store, and calls ``timePassed(now:)`` at ``nextDeadline``.
 ///
-/// With a ``Journal``, notifications go to the upstream, and error responses to clients, after their records are
-/// durable.
+/// With a ``Journal``, a notification goes to the upstream only after its record is durable. So does an error response
+/// to a client.
 ///
 /// The class is not `Sendable`, because one event loop owns it.
 final class GatewayMachine {
@@ -50,9 +50,10 @@ final class GatewayMachine {
     var list: RejectionList?
     /// The form of the lines in a shared store; nil if other processes do not share it.
     var sharedLine: RejectionLine?
-    /// The bounds of the letters; unused without a store.
+    /// The table of the letters; unused without a store.
     var letters = LetterShelf()
-    /// The work that waits until a segment is durable, in the order of the segments.
+    /// The work that waits until a segment is durable, in the order of the segments: notifications to send, last words
+    /// to write, answers to pass on.
     var unsent: Deque<(segment: UInt64, job: JobID)> = []
     var unopened: Deque<(segment: UInt64, episode: EpisodeID)> = []
     var unsettled: Deque<(segment: UInt64, job: JobID, scope: ReplayScope, settled: Dispatch.Settled)> = []
@@ -71,15 +72,15 @@ final class GatewayMachine {
     var actions: [Action] = []
     /// When the remaining connections are closed; nil until the shutdown begins.
     var endsAt: NIODeadline?
-    /// The number of lost notifications when the machine was first abandoned.
+    /// The number of lost notifications when the machine stopped sending.
     var lostBefore = 0
     var lastSpool = GatewayConnection.Spool.open
     /// Whether other processes share the store.
     let isShared: Bool
     /// Whether error responses may be written. The owner sets it before each input.
     var mayTell = true
-    /// The late segments that this process has seen, and the notifications that it has from earlier processes. Both may
-    /// come again.
+    /// The late segments that this process has seen, and the notifications that it has from earlier owners. Late
+    /// segments may bring both a second time.
     var seenLate: Set<UInt64> = []
     var takenOver: Set<JobID> = []
     /// The notifications that went from owner to owner in late segments.
@@ -164,7 +165,8 @@ final class GatewayMachine {
     /// first.
     var lastSegment: UInt64? { self.journal.map { $0.number - 1 } }
 
-    /// Whether the store has this segment, or can take none because another process has the store.
+    /// Whether the store has this segment. If another process has taken the store, no segment can be stored any more,
+    /// and the result is true.
     func isStored(through segment: UInt64) -> Bool {
         self.journal.map { $0.durable >= segment || $0.isFenced } ?? true
     }
@@ -238,7 +240,7 @@ final class GatewayMachine {
         self.scopes.opened(connection, at: place)
         self.places[id] = place
         self.traffic[identity].connections += 1
-        // The connection was accepted before the shutdown, and its handshake has ended only now.
+        // The connection was accepted before the shutdown began, but its handshake has ended only now.
         if let endsAt { self.turn(of: place, now: now) { $0.shutDown(id, by: endsAt, $1, &$2) } }
         return id
     }
@@ -277,8 +279,8 @@ final class GatewayMachine {
         }
     }
 
-    /// Begins the end anew when it comes much too late: the process was stopped. The system has bytes that clients wrote
-    /// meanwhile, and a close would destroy them. The owner calls it before each input.
+    /// Begins the end anew if it is much too late, because the process was stopped. Without this, a close would destroy
+    /// the bytes that clients wrote meanwhile and the system still has. The owner calls it before each input.
     func putEndOff(now: Moment) {
         guard let endsAt, endsAt + GatewayBounds.stopped <= now.monotonic, self.connectionCount > 0 else { return }
         self.endsAt = nil
@@ -290,8 +292,8 @@ final class GatewayMachine {
     func storeTaken(now: Moment) {
         guard !self.isStoreTaken, self.journal != nil else { return }
         self.journal?.fence()
-        // No error response can be written, because no record of it would be durable. Each byte that a client can still
-        // write is lost, so the connections are closed at once.
+        // No error response can be written, because no record of it would be durable. Bytes that clients write from now
+        // on would be lost, so the connections are closed at once.
         self.endsAt = now.monotonic
         self.shutDown(now: now)
         self.abandon()
