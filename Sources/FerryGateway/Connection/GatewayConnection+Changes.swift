@@ -40,11 +40,11 @@ extension GatewayConnection {
         self.state = .reading
     }
 
-    /// Notes that the drain is over. Later notifications stay followers, because a client that reads late repeats them,
-    /// too.
+    /// Notes that the drain is over. Later notifications still become followers, because a client that reads the error
+    /// response late repeats them, too.
     mutating func becomeDeaf() { self.state = .deaf }
 
-    /// Ends the output before the client pauses, because a circling client writes until it sees the end.
+    /// Ends the output although the client still writes, because a circling client pauses only when it sees the end.
     mutating func endOutput() {
         guard case .draining(var drain) = self.state, drain.output == .open else { return }
         drain.output = .ending
@@ -73,7 +73,8 @@ extension GatewayConnection {
         return .close(episode)
     }
 
-    /// Forgets the rejections. They are deferred, or the replay filter keeps them for copies.
+    /// Forgets the rejections, because this connection tells none of them. They are deferred, or the replay filter
+    /// keeps them for copies.
     mutating func forgetRejections() {
         while self.ledger.rejection != nil { self.ledger.pass() }
     }

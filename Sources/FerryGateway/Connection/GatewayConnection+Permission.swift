@@ -7,7 +7,8 @@ extension GatewayConnection {
     func response(to candidate: Candidate, _ standing: ReplayFilter.Standing, now: NIODeadline) -> ErrorResponse? {
         switch candidate.word {
         case .rejection(let rejection) where rejection.isProbe:
-            // The client waits for this response, and sends nothing meanwhile that could be delivered twice.
+            // A client that has sent a probe waits for this response, and sends nothing meanwhile that could be
+            // delivered twice.
             guard now < candidate.knownAt + GatewayBounds.age, let identifier = self.unique(rejection.identifier)
             else { return nil }
             return ErrorResponse(status: rejection.status, identifier: identifier)
@@ -25,12 +26,12 @@ extension GatewayConnection {
         }
     }
 
-    /// Returns the identifier if the client can find the named notification by it, and if acting on it does no harm.
+    /// Returns the identifier if the client can find the named notification by it without harm; otherwise nil.
     ///
-    /// A client that gives all its notifications one identifier would find the first of them, and repeat everything
-    /// since then. So the client must have numbered its notifications before. If it was also seen to use an identifier
-    /// twice, this connection itself must have numbers. A client whose connection carries a single notification needs
-    /// no numbers.
+    /// A client that gives all its notifications one identifier would find the first notification, and repeat
+    /// everything since then. So the client must have given notifications different identifiers. If it has also used an
+    /// identifier twice, it must have done so on this connection. A client whose connection carries a single
+    /// notification needs no different identifiers.
     private func name(_ identifier: UInt32?, _ standing: ReplayFilter.Standing, isAlone: Bool) -> UInt32? {
         guard self.numbersPushes || standing.numbering == .all || isAlone, standing.replayClass != .never else {
             return nil
@@ -38,8 +39,9 @@ extension GatewayConnection {
         return self.unique(identifier)
     }
 
-    /// Whether nothing more is read after a last word: the client was seen to send everything again that comes after the named
-    /// notification, and what it has on the way is less than what it remembers. Read here, it would arrive twice.
+    /// Whether the bytes after a last word are discarded. The client is known to send everything after the named
+    /// notification again to the new owner, and its cache is larger than what it has on the way. If this process read
+    /// these notifications, they would arrive twice.
     func leavesRest(_ standing: ReplayFilter.Standing, now: NIODeadline) -> Bool {
         guard self.stop?.handsOver ?? false, case .resends(let reach) = standing.replayClass else { return false }
         let span = GatewayBounds.provenCalm + self.roundTrip + self.roundTrip
@@ -48,8 +50,9 @@ extension GatewayConnection {
 
     private func isAlone(_ standing: ReplayFilter.Standing) -> Bool { standing.isSingle && self.ledger.next == 1 }
 
-    /// Whether the error response lacks only the proof that the client opens a connection for each notification. Such a
-    /// client has ended none of its first connections, because each waits for an error response.
+    /// Whether only one proof is missing for the error response: that the client opens a connection for each
+    /// notification. A client that does so may not have ended a connection yet, because each of its first connections
+    /// waits for an error response.
     func mayBecomeAlone(_ candidate: Candidate, _ standing: ReplayFilter.Standing, now: NIODeadline) -> Bool {
         guard self.mayBecomeAlone(candidate, standing) else { return false }
         var known = standing
@@ -68,7 +71,7 @@ extension GatewayConnection {
 
     /// When the client will be calm if no more bytes come. A client that still writes may close when it reads the six
     /// bytes, and the reset would destroy bytes that the gateway has not read. While the gateway does not read, silence
-    /// says nothing about the client.
+    /// says nothing about the client, so the time is never.
     func calmAt(_ candidate: Candidate, _ standing: ReplayFilter.Standing) -> NIODeadline {
         guard case .rejection = candidate.word else { return .distantPast }
         guard self.isReading, !self.mayBecomeAlone(candidate, standing) else { return .distantFuture }

@@ -11,9 +11,10 @@ extension GatewayConnection {
         /// The episode is being written to the journal. At `until` the connection stops waiting for it.
         case journalling(Candidate, until: NIODeadline)
         case draining(Drain)
-        /// The drain is over, and the client still writes.
+        /// The drain is over, but the client has not ended the connection. Notifications are read as before.
         case deaf
-        /// The client broke the protocol. Its bytes are discarded until this time.
+        /// The client broke the protocol, or a new owner of the store gets its later notifications. Its bytes are
+        /// discarded until this time.
         case ignoring(until: NIODeadline)
         case closed
 
@@ -45,9 +46,9 @@ extension GatewayConnection {
         }
 
         var word: Word
-        /// The time at which all notifications before the named one were resolved.
+        /// When the connection began to wait with this last word.
         var knownAt: NIODeadline
-        /// Whether the journal has the episode.
+        /// Whether the journal has the episode, or needs none.
         var isDurable = false
         var episode: EpisodeID
     }
@@ -59,9 +60,9 @@ extension GatewayConnection {
         var output: Output
 
         enum Output: Sendable {
-            /// The output is open, and the error response is the last thing in it.
+            /// The output is open. The error response was its last bytes.
             case open
-            /// The output is ending. The client does not pause before it sees the end.
+            /// The output ends although the client still writes. A circling client pauses only when it sees the end.
             case ending
             case closed
         }
@@ -72,8 +73,9 @@ extension GatewayConnection {
         var since: NIODeadline
         /// Whether the window was full for too long. If so, the stop does not wait for silence.
         var isUrgent: Bool
-        /// Whether notifications go to a new owner of the store. It gets them after the client has connected to it, so a client
-        /// that also sends them again sends them first. The last word therefore names the last notification that was read.
+        /// Whether a new owner of the store gets the notifications. If the client sent them again, its copies could
+        /// reach the new owner before the handed-over notifications. So the last word waits longer, until it can name
+        /// the last notification that was read.
         var handsOver = false
     }
 }

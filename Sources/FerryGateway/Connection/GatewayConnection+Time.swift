@@ -3,10 +3,10 @@ internal import NIOCore
 
 /// The times of a connection.
 ///
-/// An idle client keeps its connection: while the gateway runs, there is no time limit in ``State/reading``. TCP finds out
-/// whether it is still there.
-/// ``StrangerOrder`` closes connections on which a client has sent nothing, when others want their places. After an error
-/// response, ``GatewayBounds/drainQuiet`` and ``GatewayBounds/deafQuiet`` end a silent connection.
+/// While the gateway runs, a connection has no time limit in ``State/reading``, so an idle client keeps its connection.
+/// TCP finds out whether the client is still there. ``StrangerOrder`` closes connections on which a client has sent
+/// nothing, when others want their places. After an error response, a connection is closed when it has been silent for
+/// ``GatewayBounds/deafQuiet``.
 extension GatewayConnection {
     /// Changes state as far as inputs and time allow, and returns the next action.
     mutating func proceed(
@@ -30,7 +30,8 @@ extension GatewayConnection {
         return action
     }
 
-    /// When a full window has stopped the reading for too long; nil while the connection reads, or if it is ending.
+    /// When a full window has stopped the reading for too long. Nil while the connection reads, in
+    /// ``State/ignoring(until:)`` and ``State/closed``, and before an error response if a stop is urgent already.
     private var stopEnd: NIODeadline? {
         guard let stoppedAt = self.stoppedAt, self.state.isAdopting else { return nil }
         guard self.state.mayTell else {
@@ -56,7 +57,8 @@ extension GatewayConnection {
                     self.ledger.keepFollowers(of: accepted.sequence)
                     let id = EpisodeID(connection: self.id, sequence: accepted.sequence)
                     var candidate = Candidate(word: .shutdown(accepted), knownAt: now, episode: id)
-                    // There are no followers, and what is read while the journal writes would become some.
+                    // At a handover without followers, the last word does not wait for the journal. Notifications that
+                    // were read meanwhile would become followers.
                     candidate.isDurable = stop.handsOver && self.ledger.isResolved
                     self.state = .calming(candidate)
                 } else if let brokenEnd = self.brokenEnd, self.ledger.isResolved || brokenEnd <= now {
@@ -150,8 +152,8 @@ extension GatewayConnection {
         }
     }
 
-    /// When a shutdown writes its last word: after a silence if every notification has its result, otherwise as late as
-    /// possible.
+    /// When a stop writes its last word: at once if it is urgent, after a silence if every notification has its result,
+    /// and otherwise at the last moment that leaves time for the journal and the drain.
     private func stopAt(_ stop: Stop) -> NIODeadline {
         guard !stop.isUrgent, let endsAt else { return stop.since }
         let limit = endsAt - GatewayBounds.lastWord
@@ -160,7 +162,7 @@ extension GatewayConnection {
         return min(limit, max(self.pace.heardAt, self.resumedAt) + quiet)
     }
 
-    /// Notes that the process runs again. The silence before says nothing about the client.
+    /// Notes that the process was stopped and runs again. The silence before this time says nothing about the client.
     mutating func resume(now: NIODeadline) {
         self.resumedAt = now
         guard case .draining(var drain) = self.state else { return }
@@ -168,8 +170,8 @@ extension GatewayConnection {
         self.state = .draining(drain)
     }
 
-    /// When a stop gives up a candidate that is a rejection. A client that never pauses would otherwise get no last
-    /// word, and lose the notifications that the gateway no longer reads.
+    /// When a stop gives up a rejection for the sake of its own last word. Otherwise a client that never pauses would
+    /// get no last word, and lose the notifications that the gateway no longer reads.
     private func overruledAt(_ candidate: Candidate) -> NIODeadline {
         guard case .rejection = candidate.word, let stop = self.stop else { return .distantFuture }
         guard !stop.isUrgent else { return stop.since }
@@ -181,8 +183,8 @@ extension GatewayConnection {
         return self.stop.map { min(end, self.stopAt($0)) } ?? end
     }
 
-    /// When the output is closed after an error response, because the client has had time to read it, and pauses. Nil
-    /// if the output is closed.
+    /// When the output is closed after an error response; nil if it is closed already. By then, the client has had time
+    /// to read the response, and pauses.
     private func outputEnd(_ drain: Drain) -> NIODeadline? {
         let earliest = drain.startedAt + GatewayBounds.outputDelay + self.roundTrip
         switch drain.output {

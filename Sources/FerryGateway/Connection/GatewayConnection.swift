@@ -4,8 +4,8 @@ internal import NIOCore
 
 /// The gateway's end of one connection of an old client, without I/O.
 ///
-/// It reads notifications, keeps their results in a ``Ledger``, and tells at most one rejection, when that is safe. It
-/// defers the others: ``Effect/deferRejection(of:)``.
+/// It reads notifications, and keeps their results in a ``Ledger``. It tells at most one rejection, when that is safe,
+/// and defers the others; see ``Effect/deferRejection(of:)``.
 ///
 /// ```
 ///   ┌─────────┐ rejection   ┌─────────┐  calm   ┌─────────────┐
@@ -50,7 +50,7 @@ struct GatewayConnection: ~Copyable, Sendable {
         /// Tell the replay filter that this episode is drained.
         case drained(EpisodeID)
         /// Close the connection in both directions, and tell the replay filter that the episode, if any, is drained.
-        /// Running jobs continue, and their rejections must be deferred.
+        /// Running jobs continue. A later rejection of one of them must be deferred.
         case close(EpisodeID?)
     }
 
@@ -63,7 +63,7 @@ struct GatewayConnection: ~Copyable, Sendable {
 
     /// The owner's admission of a notification.
     struct Admitted: Sendable {
-        /// The notification with its own job, or with the job that it joins, and the fate of that job.
+        /// The notification, with its own job or the job that it joins, and with the fate of that job.
         var follower: Follower
         var kind: Kind
         /// Whether the journal has the notification.
@@ -84,19 +84,20 @@ struct GatewayConnection: ~Copyable, Sendable {
         }
     }
 
-    /// The place for notifications that are unresolved after ``GatewayBounds/release``.
+    /// The state of the spool, to which a notification is released if it is unresolved after ``GatewayBounds/release``.
     enum Spool: Hashable, Sendable {
-        /// The spool has room, so the notification is released.
+        /// The spool has room, so notifications are released.
         case open
         /// The spool has room, but its store does not answer now. Nothing is released, and the gateway reads on as far
-        /// as the memory of the connection allows. Waiting costs a client less than a stop or an end of its connection.
+        /// as the memory of the connection allows. For a client, this wait is less harmful than a stop of the reading
+        /// or the end of its connection.
         case waiting
-        /// The spool is full, or its store is taken, or in trouble for too long. The window fills, the reading stops,
-        /// and the connection ends.
+        /// The spool is full, its store is taken, or the store has been in trouble for too long. Nothing is released,
+        /// so the window fills, the reading stops, and the connection ends.
         case full
     }
 
-    /// The evidence of a connection on whether its client opens one for each notification.
+    /// The evidence of a connection about the question whether its client opens a connection for each notification.
     enum Single: Hashable, Sendable {
         case unknown
         /// The client ended the connection after its only notification.
@@ -122,17 +123,19 @@ struct GatewayConnection: ~Copyable, Sendable {
     /// When the window became full; nil while the connection reads.
     var stoppedAt: NIODeadline?
     var resumedAt = NIODeadline.distantPast
-    /// The named notification, and the end of its followers: nil while later notifications are followers, too. Nil
-    /// before an error response.
+    /// The notification that the error response names, and the end of its followers; nil before an error response. The
+    /// end is nil while later notifications are followers, too.
     var told: (sequence: UInt64, end: UInt64?)?
     private var crashMisses = 0
-    /// When the connection stops waiting to tell a rejection that invalid bytes followed; nil without such bytes. Often both
-    /// have one cause: the client wrote the length of a payload in characters, and not in bytes. The error response says more
-    /// to the client than a closed connection, so it goes first.
+    /// When a connection with invalid bytes ends, even if the rejection before these bytes was not told; nil without
+    /// invalid bytes. Rejection and invalid bytes often have one cause: the client wrote the length of a payload in
+    /// characters instead of bytes. The error response tells the client more than a closed connection, so it goes
+    /// first.
     private(set) var brokenEnd: NIODeadline?
     private(set) var single = Single.unknown
 
-    /// The number of bytes that belong to no whole notification.
+    /// The number of bytes that were received and not read as notifications: the bytes that were discarded after a
+    /// violation or at a handover, and an incomplete notification at the end.
     var discardedBytes = 0
 
     /// - Parameters:
@@ -159,8 +162,8 @@ struct GatewayConnection: ~Copyable, Sendable {
     /// Notes the round trip that the system measured.
     mutating func sampled(roundTrip: TimeAmount) { self.transportRoundTrip = max(roundTrip, .zero) }
 
-    /// The longer of the two measured round trips. A balancer that answers for the client hides the path behind it from
-    /// the system, but not from TLS.
+    /// The longer of two round trips: the one that the system measured, and that of the TLS handshake. If a load
+    /// balancer ends the TCP connection, the system measures the way to the balancer only.
     var roundTrip: TimeAmount {
         max(self.transportRoundTrip ?? GatewayBounds.unknownRoundTrip, self.handshakeRoundTrip)
     }
@@ -209,8 +212,8 @@ struct GatewayConnection: ~Copyable, Sendable {
         return self.proceed(now: now, standing: standing, &effects)
     }
 
-    /// Notes the result of a notification. The result is that of its own job, or for a swallowed copy that of the
-    /// joined job.
+    /// Notes the result of a notification. It is the result of the notification's job. For a swallowed copy, that is
+    /// the job which the copy joined.
     mutating func settled(
         _ sequence: UInt64,
         _ job: JobID,
@@ -226,7 +229,7 @@ struct GatewayConnection: ~Copyable, Sendable {
         return self.proceed(now: now, standing: standing, &effects)
     }
 
-    /// Counts a notification as accepted before its answer, because it is in the spool.
+    /// Counts a notification as accepted before its answer, because the spool has it.
     mutating func release(
         _ sequence: UInt64,
         now: NIODeadline,
@@ -297,16 +300,16 @@ struct GatewayConnection: ~Copyable, Sendable {
         }
     }
 
-    /// Whether the client was seen to number its notifications.
+    /// Whether two notifications of this connection had different identifiers.
     var numbersPushes: Bool { self.ledger.hasSeveralIdentifiers }
 
-    /// Whether the client was seen to give one identifier to two notifications.
+    /// Whether two notifications of this connection certainly had the same identifier.
     var repeatsIdentifiers: Bool { self.ledger.repeatsIdentifiers }
 
     /// Whether exactly one notification was read, and an error response may still be written.
     var isSingle: Bool { self.ledger.next == 1 && self.state.mayTell }
 
-    /// Notes that the connection stays open after its only notification.
+    /// Notes whether the connection has stayed open for ``GatewayBounds/single`` after its only notification.
     mutating func noteSingle(now: NIODeadline) {
         guard self.single == .unknown, self.isSingle else { return }
         if self.pace.heardAt + GatewayBounds.single <= now { self.single = .kept }
@@ -393,7 +396,7 @@ struct GatewayConnection: ~Copyable, Sendable {
         effects.append(.deferRejection(of: job))
     }
 
-    /// Whether an episode has this notification among its followers.
+    /// Whether the notification is a follower of the one that this connection's error response named.
     func isFollower(_ sequence: UInt64) -> Bool {
         guard let told = self.told else { return false }
         return sequence > told.sequence && sequence < told.end ?? .max

@@ -9,12 +9,12 @@ struct Pace: Sendable {
         var count: Int
     }
 
-    /// The time within which notifications count as one burst. With a longer time, the client would only count as calm
-    /// later.
+    /// The time within which notifications count as one burst. With a longer time, a client would count as calm later
+    /// than it is.
     private static let burst: TimeAmount = .milliseconds(5)
 
     private var bursts: Deque<Burst> = []
-    /// The time of the last byte, even of an incomplete notification. At first, the start of the connection.
+    /// When the last byte came, even of an incomplete notification; the start of the connection before the first byte.
     private(set) var heardAt: NIODeadline
 
     init(now: NIODeadline) {
@@ -24,7 +24,8 @@ struct Pace: Sendable {
     mutating func heard(_ count: Int, now: NIODeadline) {
         self.heardAt = now
         guard count > 0 else { return }
-        // An older burst is dropped, because calm must come within this time.
+        // Bursts older than ``GatewayBounds/age`` do not matter, because a client that is not calm within that time
+        // gets no error response.
         while let first = self.bursts.first, now - first.endedAt > GatewayBounds.age { self.bursts.removeFirst() }
         if let last = self.bursts.last, now - last.startedAt < Self.burst {
             self.bursts[self.bursts.count - 1].endedAt = now

@@ -8,9 +8,10 @@ struct Telling: Hashable, Sendable {
     /// ``EpisodeKind/rejection`` or ``EpisodeKind/shutdown``.
     var kind: EpisodeKind
     var response: ErrorResponse
-    /// The job of the rejected notification. If the episode ends unheard, the rejection must be deferred.
+    /// The job of the rejected notification. If the episode ends and the client may not have read the rejection, this
+    /// job's rejection is deferred.
     var job: JobID?
-    /// The key of the notification that the response names; nil if a faulty one has no key.
+    /// The key of the notification that the response names; nil if that notification is faulty, and so has no key.
     var named: ReplayKey?
     /// The round trip of the connection.
     var roundTrip: TimeAmount
