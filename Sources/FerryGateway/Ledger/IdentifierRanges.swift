@@ -1,5 +1,5 @@
-/// A set of numbers, kept as a few ranges. If there are too many ranges, the nearest two are joined. The set then has
-/// more numbers than were inserted, and never fewer.
+/// A set of numbers, kept as a few ranges. If there are too many ranges, the nearest two are joined. The set then also
+/// has numbers that were not inserted. It never lacks an inserted number.
 ///
 /// Cost: constant for numbers that count upwards, otherwise a search in ``GatewayBounds/identifierRanges`` ranges.
 struct IdentifierRanges: Sendable {
@@ -17,7 +17,6 @@ struct IdentifierRanges: Sendable {
             self.ranges[self.ranges.count - 1] = last.lowerBound...number
             return false
         }
-        // The first range that does not end before the number.
         let index = self.ranges.firstIndex { $0.upperBound >= number } ?? self.ranges.endIndex
         if index < self.ranges.endIndex, self.ranges[index].contains(number) { return true }
         self.ranges.insert(number...number, at: index)

@@ -1,19 +1,20 @@
 /// The identifiers of one connection. They show which identifiers name a single notification.
 ///
-/// Most clients count, so a few ranges hold all identifiers. Some count in the byte order of their processor, and then
-/// the reversed bytes make a few ranges. Random identifiers need too many ranges in both forms. Then an identifier may
-/// wrongly count as repeated, but never as unique. Only a certain repeat sets ``hasRepeated``.
+/// Most clients count, so a few ranges hold all identifiers. Some count in the byte order of their processor, so that
+/// only the identifiers with reversed bytes make a few ranges. Random identifiers need too many ranges in both forms. A
+/// unique identifier may then count as repeated, but a repeated one never counts as unique. Only a certain repeat sets
+/// ``hasRepeated``.
 struct IdentifierSet: Sendable {
     /// The identifiers with their bytes reversed.
     private enum Reversed {
         /// The identifiers themselves have few ranges.
         case unneeded
         case kept(IdentifierRanges)
-        /// There were already too many identifiers when the reversed ones were first needed.
+        /// There were too many identifiers to reverse when the reversed ones were first needed.
         case unknown
     }
 
-    /// The largest number of identifiers that are reversed afterwards.
+    /// The largest number of identifiers that are reversed after they were inserted.
     private static let reversible = 4096
 
     private var numbers = IdentifierRanges()
@@ -34,7 +35,7 @@ struct IdentifierSet: Sendable {
         var wasSeen = self.numbers.insert(identifier)
         var isCertain = self.numbers.isExact
         if case .kept(var ranges) = self.reversed {
-            // An identifier that is missing in one of the sets was never seen.
+            // An identifier was never seen if one of the two sets lacks it.
             wasSeen = ranges.insert(identifier.byteSwapped) && wasSeen
             if ranges.isExact { isCertain = true }
             self.reversed = .kept(ranges)

@@ -8,10 +8,10 @@ internal import NIOCore
 /// can be told, and only after everything before it is resolved.
 ///
 /// ```
-///      kept                        kept
-///   ┌─────────────┬───────────┬─────────────────────┐
-///   │ forgotten   │ resolved  │ unresolved, resolved│
-///   └─────────────┴───────────┴─────────────────────┘
+///                   kept        kept
+///   ┌─────────────┬───────────┬────────────────────────┐
+///   │ forgotten   │ resolved  │ unresolved or resolved │
+///   └─────────────┴───────────┴────────────────────────┘
 ///                 ▲           ▲
 ///             rejection      head: the oldest unresolved
 /// ```
@@ -26,7 +26,7 @@ struct Ledger: Sendable {
         var follower: Follower?
         /// The result so far.
         var fate: JobFate
-        /// Whether an empty token was sent on purpose, to get an error response.
+        /// Whether the token is empty. Clients send such a notification on purpose, to get an error response.
         var isProbe: Bool
         /// The number of bytes on the wire.
         var length: Int
@@ -51,7 +51,8 @@ struct Ledger: Sendable {
     private struct Entry: Sendable {
         var frame: Frame
         var readAt: NIODeadline
-        /// Whether the client counts the notification as accepted, although its job is running.
+        /// Whether the notification was released: the client counts it as accepted, and its result no longer matters
+        /// here.
         var isReleased = false
 
         var isResolved: Bool { self.isReleased || self.frame.fate != .running }
@@ -67,7 +68,7 @@ struct Ledger: Sendable {
         var isProbe: Bool
     }
 
-    /// The last accepted notification before which everything was resolved.
+    /// A notification that counts as accepted. Everything before it is resolved.
     struct Accepted: Hashable, Sendable {
         var sequence: UInt64
         var identifier: UInt32?
@@ -79,10 +80,10 @@ struct Ledger: Sendable {
     private var start: UInt64 = 0
     /// The sequence number of the oldest unresolved notification.
     private var head: UInt64 = 0
-    /// The oldest rejection before the head that was neither told nor deferred.
+    /// The oldest rejection before the head that was not given up.
     private(set) var rejection: Rejection?
     private(set) var lastAccepted: Accepted?
-    /// The first follower of a notification that a last word will name; nil if no last word waits.
+    /// The first follower of the notification that status 10 will name; nil if no status 10 waits.
     private var firstKept: UInt64?
     private var identifiers = IdentifierSet()
     private var window = ReadingWindow()
@@ -163,7 +164,7 @@ struct Ledger: Sendable {
         return true
     }
 
-    /// Counts a notification as accepted while its job is running, because it is in the spool. Returns false if the
+    /// Counts a notification as accepted while its job is running, because the spool has it. Returns false if the
     /// notification is resolved.
     mutating func release(_ sequence: UInt64, now: NIODeadline) -> Bool {
         guard let index = self.index(of: sequence), !self.entries[index].isResolved else { return false }
@@ -194,7 +195,7 @@ struct Ledger: Sendable {
         self.index(of: self.head).map { self.entries[$0].readAt + GatewayBounds.release }
     }
 
-    /// Gives up the present rejection. This connection will not tell it.
+    /// Gives up the present rejection, because this connection has told it or will not tell it.
     mutating func pass() {
         guard let passed = self.rejection else { return }
         self.rejection = nil
@@ -226,7 +227,7 @@ struct Ledger: Sendable {
         }
     }
 
-    /// Removes everything. Returns the rejections that were neither told nor given up.
+    /// Removes everything. Returns the rejections that were not given up.
     mutating func removeAll() -> [Rejection] {
         let first = self.rejection?.sequence ?? self.head
         let rejections = (first..<self.next).compactMap { sequence in
@@ -284,8 +285,8 @@ struct Ledger: Sendable {
 
     private mutating func resolved(_ entry: Entry, now: NIODeadline) {
         self.count(entry.frame, -1)
-        // The time of this notification counts, and not that of the head, because one slow device says nothing about
-        // the path to APNs.
+        // Each notification counts with its own time. If the head's time counted, one slow device would make the path
+        // to APNs look slow.
         self.window.resolved(after: now - entry.readAt, now: now)
     }
 

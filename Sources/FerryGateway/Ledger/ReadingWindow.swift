@@ -2,8 +2,8 @@ internal import NIOCore
 
 /// The number of unresolved notifications above which the gateway stops reading a connection.
 ///
-/// The window bounds memory and latency, and no promise depends on it. Quick notifications make it twice as large after
-/// each whole window. A slow one halves it.
+/// The window bounds memory and latency, and no promise depends on it. Quick notifications make the window twice as
+/// large after each whole window. A slow notification halves the window.
 struct ReadingWindow: Sendable {
     private(set) var size = GatewayBounds.window
     private var halvedAt: NIODeadline?
