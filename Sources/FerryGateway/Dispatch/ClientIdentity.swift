@@ -1,7 +1,7 @@
-/// One client stack with its upstream, as the configuration names them.
+/// A client of the configuration, with one upstream.
 ///
-/// A client that comes through listeners with different upstreams has an identity for each upstream. So each upstream
-/// has its own feedback list, known bad tokens and copies.
+/// A client that comes through listeners with different upstreams has an identity for each upstream. So it has a
+/// feedback list, known bad tokens and copies for each upstream.
 package struct ClientIdentity: Sendable {
     /// The name of the client in logs and lists.
     package var name: String
@@ -9,8 +9,9 @@ package struct ClientIdentity: Sendable {
     package var listenerUpstream: String?
     /// Whether the present configuration names the client. The notifications of a removed client are still delivered.
     package var isConfigured = true
-    /// The numbers of the client's routes, one for each topic. Notifications get the topic of the first one. The others
-    /// are tried when APNs says that the token is for another topic.
+    /// The numbers of the client's routes, one for each topic. A notification whose token has no known topic goes out
+    /// with the topic that APNs took last for this client, and at first with that of the first route. When APNs says
+    /// that a token is for another topic, the next route is tried.
     package var routes: [Int]
     /// The meaning of silence for this client.
     package var mode = Mode.verdict
@@ -18,7 +19,8 @@ package struct ClientIdentity: Sendable {
     package var resends: Bool?
     /// Whether a notification that may have arrived is sent once more.
     package var repeatsUnknown = true
-    /// The sign by which the gateway recognizes the client. A reload compares it with the new one.
+    /// The sign by which the gateway recognizes the client. A reload compares it with the sign of the new
+    /// configuration.
     package var sign: GatewayClients.Sign?
 
     package init(name: String, routes: [Int]) {
@@ -45,11 +47,12 @@ package struct ClientIdentity: Sendable {
         /// APNs has accepted the notification, or has not answered for ``GatewayBounds/release``. Error responses tell
         /// rejections at once, where that is safe.
         case verdict
-        /// The store has the notification. An error response tells a rejection at the next push to the token.
+        /// The store has the notification. A rejection is not told for this notification, but for the next push to the
+        /// token.
         case spool
     }
 
-    /// A new filter for the client's copies.
+    /// A new replay filter, with the class that the configuration gives the client.
     var filter: ReplayFilter {
         switch self.resends {
         case .none: ReplayFilter()

@@ -38,7 +38,7 @@ struct ConnectionTurns: Sendable {
         self.order.append(connection)
     }
 
-    /// Removes and returns all notifications. Those of one connection keep their order.
+    /// Removes and returns all notifications. The notifications of one connection keep their order.
     mutating func takeAll() -> [JobID] {
         defer { self = ConnectionTurns() }
         return self.order.flatMap { self.connections[$0] ?? [] }

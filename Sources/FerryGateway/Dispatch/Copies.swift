@@ -4,10 +4,10 @@ internal import NIOCore
 
 /// The notifications that may have arrived, and must be sent once more over another connection.
 ///
-/// The reset of a stream does not end its connection, on which the copy would meet the same trouble. So copies go over
-/// a side connection, where they take turns with suspicious flows.
+/// The reset of a stream does not end its connection. A copy on the same connection would meet the same trouble. So
+/// copies go over a side connection, where they take turns with suspicious flows.
 ///
-/// Memory: one entry for each waiting copy, and for each copy that left before an older one.
+/// Memory: one entry for each waiting copy, and for each copy that went out before an older copy.
 struct Copies: Sendable {
     /// A notification, and the time until which it may wait.
     struct Entry: Sendable {
@@ -18,8 +18,8 @@ struct Copies: Sendable {
     var turns = ConnectionTurns()
     /// The entries in the order of their times.
     private var entries: Deque<Entry> = []
-    /// Whether a copy has the next turn, and not a suspicious flow. If copies were the first on each new connection and
-    /// got no answer, suspicious flows would starve.
+    /// Whether a copy has the next turn, before a suspicious flow. If copies always came first on a new connection and
+    /// got no answer, suspicious flows would never go out.
     private var isNext = false
 
     var isEmpty: Bool { self.turns.isEmpty }

@@ -16,7 +16,7 @@ extension Dispatch {
         let isStale = self.flows[job.flow].route != route || !self.flows[job.flow].isActive
         if let reason = outcome.reason { self.jobs.change(id) { $0.lastReason = reason } }
         let upstream = self.routes.upstream(of: route)
-        // The time of a repeated job shows the trouble that delayed it, and not the way to APNs.
+        // The time of a repeated job says nothing about the way to APNs, because it includes the trouble before.
         let time: TimeAmount? = job.isTimed && job.attempts == 1 ? now.monotonic - job.readAt : nil
         self.verdicts.answered(outcome, by: upstream, after: time, now: now.monotonic)
         let outage = self.routes.watch(upstream, job, outcome, now: now.monotonic)
@@ -24,7 +24,8 @@ extension Dispatch {
         self.returned(job, id, Verdict(of: outcome), now: now)
         let answer = Answer(to: outcome)
         if isStale, answer.refusesToken, !self.routes.isWarm(route) {
-            // The old host or credential accepted no token of this topic, so it may have been the wrong one.
+            // The old host or credential accepted no token of this topic. So it may have been wrong, and the token
+            // good.
             self.send(id, now: now)
             return nil
         }
@@ -137,7 +138,8 @@ extension Dispatch {
             status: isTold && mayHear && job.isNamed ? status : nil,
             apnsID: self.jobs.apnsID(of: id)
         )
-        // The refusal is stale if a reload changed the host or the credential. The token may be good with the new ones.
+        // The refusal is stale if a reload changed the host or the credential. The token may be good with the new host
+        // or credential.
         self.verdicts.list(.refused(refusal), in: job.storedSegment, of: id)
         if !isStale { self.keep(id, refusal, status) }
         guard isTold else {
@@ -171,7 +173,7 @@ extension Dispatch {
         if let id { self.keep(id, refusal, status) }
     }
 
-    /// Notes a notification to a token whose refusal no error response has named.
+    /// Refuses a notification to a known bad token, and forgets the token.
     mutating func refuseKnownBad(
         _ identity: Int,
         token: [UInt8],
@@ -195,7 +197,7 @@ extension Dispatch {
         if let token = refusal.token { self.keep(id, token, status, of: refusal.identity) }
     }
 
-    /// Keeps the token of a rejection, for the case that no error response will name it.
+    /// Keeps the token of a rejection. If no error response names the rejection, the token becomes known bad.
     mutating func keep(_ id: JobID, _ token: [UInt8], _ status: BinaryStatus, of identity: Int) {
         // The other statuses say nothing about the next push to the token.
         guard status == .invalidToken, let route = self.identities[identity].routes.first else { return }
@@ -225,13 +227,13 @@ extension Dispatch {
     }
 
     /// Lists a notification that may have arrived, and sends it once more if the configuration of its client says so.
-    /// The second time, the notification becomes a dead letter.
+    /// If it may have arrived again, it becomes a dead letter.
     private mutating func doubt(_ id: JobID, _ job: borrowing Job, _ outcome: Outcome, now: Moment) -> Settled? {
         guard job.doubts < GatewayBounds.Jobs.unknownCopies else {
             return self.bury(id, job, outcome, now: now.epochSeconds)
         }
         var isRepeated = self.identities[job.scope.identity].repeatsUnknown
-        // Neither this process nor the next one would send the notification again.
+        // After the end without a store, no process would send the notification again.
         if case .abandoned(isKept: false) = self.stage { isRepeated = false }
         self.verdicts.list(
             .uncertain(self.item(id, job), again: isRepeated),

@@ -8,7 +8,7 @@ internal import FerryMachine
 ///      └────▶ route 3 (new key)         those that wait, and those that are sent again, go here
 /// ```
 ///
-/// No number changes its meaning. So an outcome that comes late still finds its flow, its route and its upstream.
+/// No number changes its meaning, so a late outcome still finds its flow, its route and its upstream.
 extension Dispatch {
     /// Takes the tables of a reload, with the numbers of ``GatewayNumbers``.
     ///
@@ -79,13 +79,13 @@ extension Dispatch {
         let identity = self.flows[flow].identity
         if self.lastFlows[identity] == flow { waiting += self.guesses[identity].takeAll() }
         if self.routes.upstream(of: old) != self.routes.upstream(of: route) {
-            // The failures and refusals were those of the old upstream.
+            // The failures and refusals came from the old upstream.
             self.flows[flow].suspicion = Suspicion()
         }
         self.flows[flow].route = route
     }
 
-    /// Removes and returns the notifications of a flow that wait for their turn, at the gate, or for another connection.
+    /// Removes and returns the notifications of a flow that wait for their turn, at the gate, or for a side connection.
     private mutating func takeWaiting(of flow: Int) -> [JobID] {
         self.leaveOrder(flow)
         let outgoing = self.outgoing(of: flow)
@@ -103,8 +103,9 @@ extension Dispatch {
         return waiting
     }
 
-    /// Ends the alarms of gates that no client uses, because no notification would open them. A client that the
-    /// configuration no longer names uses its gates until its notifications have final answers.
+    /// Ends the alarms of gates that no client uses. Without notifications, such a gate would never open, and its alarm
+    /// never end. A client that the configuration no longer names uses its gates until its notifications have final
+    /// answers.
     mutating func endAlarms() {
         let flows = self.flows.filter { flow in
             flow.isActive && (self.identities[flow.identity].isConfigured || self.jobs.count(of: flow.identity) > 0)

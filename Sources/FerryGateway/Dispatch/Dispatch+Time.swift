@@ -18,7 +18,7 @@ extension Dispatch {
 
     /// Sends the notifications that are due. Returns those that have expired, and those that are given up.
     mutating func timePassed(now: Moment) -> [(JobID, ReplayScope, Settled)] {
-        // The stored notifications belong to the next process, which may already run.
+        // The stored notifications belong to another process, which may already send them.
         guard !self.isAbandoned else { return [] }
         var expired: [(JobID, ReplayScope, Settled)] = []
         while let due = self.delayed.min, due.at <= now.monotonic {
@@ -31,7 +31,7 @@ extension Dispatch {
         return expired + self.giveUpCopies(now: now)
     }
 
-    /// Begins a tick. Notifications whose answer is late no longer occupy credit or side connections.
+    /// Begins a tick. Notifications whose answer is late now no longer use up credit or a side connection.
     private mutating func beginTick(now: Moment) {
         self.nextTickAt = now.monotonic + UnderWay.tick
         self.tick &+= 1

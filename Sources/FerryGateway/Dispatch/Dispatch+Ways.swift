@@ -6,8 +6,8 @@ internal import NIOCore
 extension Dispatch {
     // MARK: To the upstream
 
-    /// Passes the next notifications for an upstream to `body`: batches for the common connection, until `body` leaves some of
-    /// one, and then at most one batch for the open side connection.
+    /// Passes the next notifications for an upstream to `body`: first batches for the common connection, until `body`
+    /// leaves notifications in a batch, and then at most one batch for the open side connection.
     package mutating func withBatches(for upstream: Int, _ body: (UpstreamWay, inout PushBatch) -> Void) {
         guard !self.isAbandoned else { return }
         let outgoing = self.outgoing[upstream]
@@ -44,10 +44,10 @@ extension Dispatch {
 
     private mutating func takeTurn(of flow: Int, _ outgoing: Outgoing, over side: UInt64?) {
         self.flows[flow].isInOrder = false
-        // The client's guesses may have moved to another flow since this one was queued.
+        // The client's guesses may have moved to another flow since this flow was queued.
         guard self.hasSomething(flow) else { return }
         var room = side == nil ? self.flows[flow].credit.room : outgoing.side.room
-        // The turns are swapped out and in again, because a copy of them would copy all waiting notifications.
+        // The turns are swapped out and in again. A copy of the value would copy all waiting notifications.
         var turns = ConnectionTurns()
         if self.guessIsNext(flow, overSide: side != nil) {
             let identity = self.flows[flow].identity
@@ -69,7 +69,7 @@ extension Dispatch {
         var turns = ConnectionTurns()
         swap(&turns, &outgoing.copies.turns)
         turns.takeTurn(atMost: outgoing.side.room) { id in
-            // The copy may have been given up since.
+            // The copy may have been given up meanwhile.
             guard let job = self.jobs[id], case .waitsForSide = job.way else { return }
             self.goOut(id, job.flow, outgoing, over: side)
         }
@@ -87,7 +87,7 @@ extension Dispatch {
         }
         let (route, tick) = (self.flows[flow].route, self.tick)
         self.jobs.change(id) { job in
-            // The topic of a guess was left open until now.
+            // A guess gets its topic only now.
             if job.isGuess { job.begin(with: flow) }
             job.route = route
             job.attempts += 1
@@ -103,7 +103,7 @@ extension Dispatch {
 
     // MARK: Flows
 
-    /// Queues a notification that its gate has admitted.
+    /// Queues a notification for its turn, after its gate has admitted it.
     mutating func enqueue(_ id: JobID, _ job: borrowing Job, now: Moment) {
         let flow = job.flow
         if job.wait != .turn { self.jobs.change(id) { $0.wait = .turn } }
@@ -186,7 +186,7 @@ extension Dispatch {
         outgoing.suspects.removeAll { $0 == flow }
     }
 
-    /// Makes a flow the one with which a client's guesses begin.
+    /// Lets a client's guesses begin with this flow.
     mutating func took(_ flow: Int, of identity: Int, now: Moment) {
         guard self.lastFlows[identity] != flow else { return }
         self.lastFlows[identity] = flow
@@ -194,8 +194,8 @@ extension Dispatch {
         self.outgoing(of: flow).dialIfNeeded(now: now.monotonic)
     }
 
-    /// Lets a client's guesses begin with the next topic, if the present one was wrong for too many, and the next one's
-    /// gate is not shut. Otherwise APNs would refuse each guess until it accepts one with the next topic.
+    /// Lets a client's guesses begin with the next topic, if the present topic was wrong for too many tokens and the
+    /// next topic's gate is not shut. Otherwise each guess would be refused once with the present topic.
     mutating func avoid(_ job: borrowing Job, _ next: Int, now: Moment) {
         let identity = job.scope.identity
         guard self.lastFlows[identity] == job.flow, self.flows[job.flow].suspicion.isSuspicious,
@@ -204,8 +204,8 @@ extension Dispatch {
         self.took(next, of: identity, now: now)
     }
 
-    /// Moves the waiting notifications of a route to its gate, which has shut. Guesses begin with a topic that APNs
-    /// accepts, if the client has one; otherwise they wait at this gate, too.
+    /// Moves the waiting notifications of a route to its gate, which has shut. If the client has a topic with a warm
+    /// gate, its guesses begin with that topic. Otherwise the guesses wait at this gate, too.
     mutating func takeBack(_ route: Int, now: Moment) {
         for flow in self.flows.indices where self.flows[flow].route == route {
             for id in self.flows[flow].turns.takeAll() { self.hold(id, flow: flow) }
@@ -233,7 +233,8 @@ extension Dispatch {
 
     // MARK: Copies
 
-    /// Notes that the copy of a notification needs another connection, if the first connection may still be open.
+    /// Notes that the copy of a notification needs another connection, if the connection of the first attempt may still
+    /// be open.
     mutating func avoidConnection(of job: borrowing Job, _ id: JobID, _ outcome: Outcome, now: Moment) {
         guard outcome.mayLeaveConnectionOpen else { return }
         self.jobs.change(id) { $0.needsOther = true }
@@ -241,7 +242,7 @@ extension Dispatch {
         self.outgoing[self.routes.upstream(of: job.route)].side.leave(number)
     }
 
-    /// Gives up the copies for which no other connection was opened in time.
+    /// Gives up the copies that have waited too long for a side connection.
     mutating func giveUpCopies(now: Moment) -> [(JobID, ReplayScope, Settled)] {
         var ended: [(JobID, ReplayScope, Settled)] = []
         for outgoing in self.outgoing {
@@ -255,7 +256,7 @@ extension Dispatch {
         return ended
     }
 
-    /// Forgets the deadlines of the first copies that wait no longer.
+    /// Removes entries of copies that no longer wait, up to the first one that waits.
     mutating func forgetOld(_ outgoing: Outgoing) {
         outgoing.copies.removeEntries { self.jobs[$0.job]?.way != .waitsForSide(until: $0.until) }
     }
@@ -272,7 +273,8 @@ extension Dispatch {
 }
 
 extension Outgoing {
-    /// Opens a side connection if a suspicious flow or a copy waits for one.
+    /// Opens a side connection if a suspicious flow or a copy waits for it, and if ``SideConnection`` allows another
+    /// one now.
     func dialIfNeeded(now: NIODeadline) {
         if self.wantsSide { self.side.dial(now: now) }
     }

@@ -14,8 +14,8 @@ internal import NIOCore
 ///                 └───────────────────────────────────────┘
 /// ```
 ///
-/// All notifications without a final answer are here, even if their clients have counted them as accepted. They are the
-/// spool.
+/// All notifications without a final answer are here, even if their clients count them as accepted. Together they are
+/// the spool.
 package struct Dispatch: ~Copyable {
     /// The final answer to a job.
     struct Settled {
@@ -46,13 +46,13 @@ package struct Dispatch: ~Copyable {
     var active: [[Int]]
     /// The guesses of each client: notifications for tokens without a known topic.
     var guesses: [ConnectionTurns]
-    /// The flow with which each client's guesses begin. Usually APNs accepted its topic last.
+    /// The flow with which each client's guesses begin. Usually it has the topic that APNs accepted last.
     var lastFlows: [Int]
     /// The stage of the gateway's life.
     enum Stage: Sendable {
         case running
-        /// Nothing more is sent to an upstream. If `isKept`, the store has the notifications without an answer, and another
-        /// process sends them: the next one, or the new owner of the store.
+        /// Nothing more is sent to an upstream. If `isKept`, the store has the notifications without an answer. Another
+        /// process then sends them: the next process, or the new owner of the store.
         case abandoned(isKept: Bool)
     }
 
@@ -66,7 +66,7 @@ package struct Dispatch: ~Copyable {
     /// When the next tick begins.
     var nextTickAt = NIODeadline.distantPast
     var tokenTopics = TokenTopics()
-    /// The doubted jobs that the journal has not noted yet.
+    /// The doubted jobs that are sent once more and that the journal has not noted yet.
     var doubted: [JobID] = []
     /// Whether there is a store, which keeps letters.
     let keepsLetters: Bool
@@ -108,11 +108,10 @@ package struct Dispatch: ~Copyable {
 
     // MARK: State
 
-    /// The reason why new connections of the identity are not accepted; nil if they are accepted. The reason is a full
-    /// share of the room, or a notification that waits at the shut gate of the first topic. A shut gate without a
-    /// waiting notification refuses no connection, because only a notification can open it.
+    /// The reason why new connections of the identity are not accepted; nil if they are accepted. A shut gate without a
+    /// waiting notification refuses no connection, because only a notification can open the gate.
     ///
-    /// The gate comes before the room: notifications that wait at a gate fill the room.
+    /// The gate is checked before the room, because notifications that wait at a gate fill the room.
     func closedReason(of identity: Int) -> ClosedReason? {
         guard let flow = self.active[identity].first else { return .removed }
         guard !self.routes.holds(flow: flow, at: self.flows[flow].route) else { return .topicRefused }
@@ -141,14 +140,14 @@ package struct Dispatch: ~Copyable {
         self.identities[identity].routes.first.map { self.routes.topic(of: $0) } ?? []
     }
 
-    /// Returns the status of a token whose refusal no error response has named; nil if there was no refusal. Returns
-    /// nil also while the gate is not warm, because a wrong environment may have caused the refusal.
+    /// Returns the status of a known bad token; nil for any other token. While the gate is not warm, also returns nil,
+    /// because a wrong environment may have caused the refusal.
     func knownBad(_ token: [UInt8], identity: Int) -> BinaryStatus? {
         guard let route = self.identities[identity].routes.first, self.routes.isWarm(route) else { return nil }
         return self.verdicts.knownBad(token, route: route)
     }
 
-    /// Takes a notification. ``send(_:now:)`` sends it.
+    /// Takes a notification, which waits until ``send(_:now:)`` is called.
     mutating func take(_ job: consuming Job, as id: JobID) {
         let identity = job.scope.identity
         job.firstFlow = self.lastFlows[identity]
@@ -162,7 +161,7 @@ package struct Dispatch: ~Copyable {
         self.jobs.insert(job, as: id)
     }
 
-    /// Notes a copy that gets the job's result.
+    /// Notes a copy that joins the job, and gets its result.
     mutating func join(_ id: JobID, _ reader: Job.Reader) { self.jobs.change(id) { $0.joined.append(reader) } }
 
     /// Notes that the client counts the notification as accepted, without an answer.
@@ -204,8 +203,8 @@ package struct Dispatch: ~Copyable {
     var isAbandoned: Bool { if case .abandoned = self.stage { true } else { false } }
 
     /// Gives up every notification that is neither in the store nor at an upstream, and lists it as a dead letter.
-    /// Nothing more is sent to an upstream. The store could miss a late answer, and the next start would then send the
-    /// notification again.
+    /// Sends nothing more to an upstream, because the store could miss a late answer. The next start would then send
+    /// the notification again.
     ///
     /// - Parameter durable: the last segment that the store has; nil without a store.
     mutating func abandon(durable: UInt64?) {
@@ -224,8 +223,8 @@ package struct Dispatch: ~Copyable {
         }
     }
 
-    /// Gives up every notification without an answer after the end of the upstreams. Without a store, only the list
-    /// keeps it.
+    /// Gives up every notification without an answer, after the end of the upstreams, and lists it as a dead letter. It
+    /// is for a gateway without a store.
     mutating func giveUpUnanswered() { self.giveUp(durable: nil) { _ in false } }
 
     private mutating func giveUp(durable: UInt64?, unless isExcepted: (Job) -> Bool) {
@@ -234,8 +233,8 @@ package struct Dispatch: ~Copyable {
             if let durable, job.storedSegment <= durable { continue }
             _ = self.bury(id, job, .undelivered(.shutDown), now: 0)
         }
-        // No letters are kept of these: if the store takes the commits of their jobs after all, the next start sends
-        // the jobs again, and a letter would send each twice.
+        // These notifications leave no letters. If the store takes the commits of their jobs after all, the next start
+        // sends the jobs again, and a letter could send each a second time.
         self.letters = []
     }
 }

@@ -25,8 +25,8 @@ package struct SideID: Hashable, Sendable {
 ///   copies ─┘
 /// ```
 ///
-/// Without turns, a client that sends a million notifications at once would delay every other client until the last
-/// one.
+/// Without turns, a client that sends a million notifications at once would delay every other client until its last
+/// notification.
 final class Outgoing {
     /// The flows that have notifications and credit, the next one first.
     var common: Deque<Int> = []
@@ -36,7 +36,7 @@ final class Outgoing {
     var underWay = 0
     /// The suspicious flows that have notifications, the next one first.
     var suspects: Deque<Int> = []
-    /// The copies that must go over another connection than before.
+    /// The copies that must not go over the connection of their first attempt.
     var copies = Copies()
     /// The next notifications over the common connection.
     var batch = PushBatch()
@@ -54,7 +54,7 @@ final class Outgoing {
         }
     }
 
-    /// Removes the notifications that no provider took, and returns their numbers.
+    /// Removes the notifications that no provider has taken, and returns the numbers of their jobs.
     func takeTags() -> [UInt64] { Self.takeTags(&self.batch) + Self.takeTags(&self.sideBatch) }
 
     private static func takeTags(_ batch: inout PushBatch) -> [UInt64] {

@@ -1,8 +1,9 @@
 internal import DequeModule
 
-/// The topic that APNs accepted for each token of a client with several topics. The next push tries it first.
+/// The topic that APNs accepted for each token of a client with several topics. The next push to the token tries this
+/// topic first.
 ///
-/// The number of tokens is bounded. The oldest one is dropped first, and its topic is then found again by trying.
+/// The number of tokens is bounded. The oldest token is dropped first. Its topic is then found again by trying.
 struct TokenTopics: Sendable {
     struct Key: Hashable, Sendable {
         var identity: Int

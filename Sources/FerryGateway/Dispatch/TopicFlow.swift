@@ -3,7 +3,7 @@
 /// A trusted flow takes its turns on the common connection, within its credit. A suspicious flow takes them on the side
 /// connection.
 struct TopicFlow: Sendable {
-    /// The number of the route: topic and credential. A reload may change it, but not the topic.
+    /// The number of the route: topic and credential. A reload may change the route, but not the topic.
     var route: Int
     let identity: Int
     /// Whether the configuration gives the client this topic. If not, only notifications that are under way belong to
@@ -13,7 +13,8 @@ struct TopicFlow: Sendable {
     var turns = ConnectionTurns()
     var credit = Credit()
     var suspicion = Suspicion()
-    /// Whether a guess has the next turn. Without turns, guesses would wait behind all other notifications.
+    /// Whether a guess has the next turn. Without this turn, guesses would wait behind all other notifications of the
+    /// flow.
     var guessIsNext = false
     /// Whether the flow is queued at its upstream.
     var isInOrder = false
@@ -25,9 +26,9 @@ struct TopicFlow: Sendable {
 
     /// The number of guesses that may go over the common connection now.
     ///
-    /// A refusal may mean that all guesses belong to the next topic. So after a refusal the flow waits for all answers,
-    /// and sends one guess at a time until APNs accepts one. Otherwise each answer would let out another guess, which
-    /// APNs would refuse, too.
+    /// A refusal may mean that all guesses belong to the next topic. So after a refusal the flow waits for all timely
+    /// answers, and then sends one guess at a time until APNs accepts one. Otherwise each answer would let out another
+    /// guess, which APNs would refuse, too.
     var roomForGuesses: Int {
         guard self.suspicion.wasRefused else { return self.credit.room }
         return self.credit.underWay.timely == 0 ? 1 : 0

@@ -7,13 +7,13 @@
 ///   └── −8 for each refused token, or error ◀─┘
 /// ```
 ///
-/// A client that begins with bad tokens has four notifications under way, too few for APNs to close the connection. A
-/// client with good tokens may have twice as many after each round trip.
+/// A client that begins with bad tokens has four notifications under way. Their refusals are too few for APNs to close
+/// the connection. A client with good tokens may have twice as many under way after each round trip.
 struct Credit: Sendable {
     static let floor = 4
-    /// The price of a refused token or a server error. An error has a price because notifications that wait for the end
-    /// of an outage delay others. If the price were half of the credit, a client with 1 % bad tokens would wait for
-    /// seconds.
+    /// The price of a refused token or a server error. A server error has a price, because notifications that are under
+    /// way during an outage delay others. If the price were half of the credit, a client with 1 % bad tokens would wait
+    /// for seconds.
     static let price = 8
     /// The largest credit. It is far more than a provider takes at a time.
     static let cap = 16_384

@@ -1,21 +1,22 @@
 internal import NIOCore
 
-/// The pace at which side connections are dialled: one a second, and one every 2 s in the long run. After connections
-/// with few answers, the pace is lower.
+/// The pace at which side connections are opened: at most one a second, and one every 2 s in the long run. After
+/// connections with few answers, the pace is lower.
 ///
 /// Apple takes many short connections for an attack.
 struct DialPace: Sendable {
     static let pause: TimeAmount = .seconds(1)
-    /// The longest pause. The pause doubles while connections end with fewer answers than ``fewAnswers``.
+    /// The longest pause. Each connection that ends with fewer answers than ``fewAnswers`` doubles the pause.
     static let longestPause: TimeAmount = .seconds(8)
     static let fewAnswers = 20
-    /// The mean time between two dials in the long run.
+    /// The shortest mean time between two dials in the long run.
     static let interval: TimeAmount = .seconds(2)
+    /// The number of connections that may be opened ahead of ``interval``, one after each pause.
     static let atOnce = 60
 
     private var pause = DialPace.pause
     private var last = NIODeadline.distantPast
-    /// The time that the dials so far have used up, at one ``interval`` each.
+    /// The time up to which the dials so far are paid for, if each costs one ``interval``.
     private var paidAt = NIODeadline.distantPast
 
     /// The earliest time of the next dial.

@@ -9,21 +9,22 @@ internal import NIOCore
 ///    └──▶ half, and a limit for a day ◀── APNs closed it
 /// ```
 ///
-/// APNs does not document after how many refusals it closes a connection, and the count may not be its only reason.
+/// Apple does not document after how many refusals APNs closes a connection. The number of refusals may not be its only
+/// reason.
 struct SideBudget: Sendable {
     static let first = 50
     static let growth = 10
     static let cap = 200
     static let floor = 5
-    /// How long a close by APNs limits the budget.
+    /// How long the budget stays limited after APNs closed a connection.
     static let memory: TimeAmount = .hours(24)
 
     private(set) var size = SideBudget.first
     private var limit = SideBudget.cap
     private var limitedUntil = NIODeadline.distantPast
 
-    /// The number of refusals after which a connection gets no more notifications. APNs may refuse those under way,
-    /// too.
+    /// The number of refusals after which a connection gets no more notifications. The rest of the budget is for
+    /// notifications under way, which APNs may refuse, too.
     var threshold: Int { max(self.size * 3 / 4, 1) }
 
     /// Notes that a connection has reached ``threshold``, and that APNs did not close it.

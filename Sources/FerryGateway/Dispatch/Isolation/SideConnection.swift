@@ -9,10 +9,9 @@ internal import NIOCore
 ///                                                                     all answers are in
 /// ```
 ///
-/// A connection gets no more notifications than its budget allows. So when APNs closes it after the last refusal, no
+/// A connection gets no more notifications than its budget allows. If APNs closes it after the last refusal, no other
 /// notification is under way on it. While one connection waits for answers, another may be open. If connections with
-/// late answers occupy all places, the oldest is given up. Otherwise missing answers would stop every suspicious
-/// client.
+/// late answers occupy all places, the oldest is given up. Otherwise missing answers would stop every suspicious flow.
 struct SideConnection: Sendable {
     private struct Connection {
         let number: UInt64
@@ -40,10 +39,10 @@ struct SideConnection: Sendable {
     /// The largest number of notifications under way on one connection. A new connection begins with ``Credit/floor``,
     /// because APNs may accept few refusals on it. Each accepted notification adds one.
     static let underWayLimit = 64
-    /// The number of connections that wait for their last answers beside an open one. Together with the common
-    /// connection, there are three.
+    /// The number of connections that may wait for timely answers when another is opened. With the open and the common
+    /// connection, these are three.
     static let closingLimit = 1
-    /// The number of additional connections that wait for late answers only.
+    /// The number of additional connections that may wait for late answers only when another is opened.
     static let lateLimit = 3
     /// A connection that ends with fewer accepted notifications after a refused token counts as closed because of
     /// refusals.
@@ -122,14 +121,14 @@ struct SideConnection: Sendable {
         if self.open?.number == number { self.retire() }
     }
 
-    /// Stops the use of a connection. For example, an answer is missing on it, and the copy must go over another
-    /// connection.
+    /// Sends nothing more over a connection, for example because an answer is missing on it. The copy must then go over
+    /// another connection.
     mutating func leave(_ number: UInt64) {
         if self.open?.number == number { self.retire() }
     }
 
-    /// Begins a tick. An open connection that late answers block gets no more notifications. If closing connections
-    /// occupy all places, the oldest of those that wait only for late answers is given up.
+    /// Begins a tick. If late answers leave no room on the open connection, it gets no more notifications. If closing
+    /// connections occupy all places, the oldest one that waits for late answers only is given up.
     ///
     /// - Parameter isWanted: whether a notification waits for a side connection.
     mutating func tick(isWanted: Bool) {

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// The decision whether the notifications of one client and topic go over the side connection: too many of their tokens
-/// are refused, or APNs fails for them alone.
+/// The decision whether a flow goes over the side connection. It does if APNs refuses too many of its tokens, or fails
+/// for this flow alone.
 ///
 /// ```
 ///              4 refused among the last 8 answers,
@@ -27,19 +27,19 @@ struct Suspicion: Sendable {
     /// doubles the number, up to ``lastReturn``.
     static let firstReturn = 128
     static let lastReturn = 4096
-    /// The time as a trusted flow after which half as many are enough.
+    /// The time as a trusted flow after which the number is halved again, down to ``firstReturn``.
     static let forgiveness: TimeAmount = .hours(24)
 
     /// The server errors since APNs last accepted a notification of the flow or refused a token.
     private struct ErrorRow {
         var count = 0
-        /// The number of notifications that APNs had taken from all flows when the row began.
+        /// The number of notifications that APNs had taken over the common connection when the row began.
         var takenBefore: UInt64 = 0
     }
 
     private var state = State.trusted(recent: 0, errors: ErrorRow())
     private var needed = Suspicion.firstReturn
-    /// The time of the last return.
+    /// When the flow last became trusted again.
     private var trustedAt = NIODeadline.distantPast
 
     var isSuspicious: Bool { if case .suspicious = self.state { true } else { false } }
@@ -49,7 +49,7 @@ struct Suspicion: Sendable {
 
     /// Notes an answer. Returns whether ``isSuspicious`` changed.
     ///
-    /// - Parameter taken: the number of notifications that APNs has taken from all flows.
+    /// - Parameter taken: the number of notifications that APNs has taken over the common connection.
     mutating func answered(_ verdict: Verdict, taken: UInt64 = 0, now: NIODeadline) -> Bool {
         switch (self.state, verdict) {
         case (_, .other):

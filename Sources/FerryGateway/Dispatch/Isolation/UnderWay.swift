@@ -6,10 +6,10 @@ internal import NIOCore
 ///   went out ──▶ young ──tick──▶ old ──tick──▶ late
 /// ```
 ///
-/// A late answer may come after minutes, or never. If late answers counted, four notifications that APNs never answers
-/// would hold all others of their client.
+/// A late answer may come after minutes, or never. If notifications with late answers counted, four notifications that
+/// APNs never answers would stop their flow for ever.
 struct UnderWay: Sendable {
-    /// The time between two ticks. An answer is late after 5 to 10 s.
+    /// The time between two ticks. An answer counts as late after 5 to 10 s.
     static let tick: TimeAmount = .seconds(5)
 
     private var young = 0

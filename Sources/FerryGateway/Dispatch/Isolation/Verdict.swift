@@ -3,11 +3,11 @@ internal import FerryCore
 /// The effect of an outcome on the connection that all clients share.
 ///
 /// APNs closes a connection on which it refuses many tokens. If APNs answers only with server errors, the provider
-/// pauses. So both kinds are counted for each client and topic.
+/// pauses. So refused tokens and server errors are counted for each flow.
 enum Verdict: Hashable, Sendable {
     /// APNs accepted the notification, or said that the device has lost the app.
     case taken
-    /// APNs refused the token. Many such refusals make it close the connection.
+    /// APNs refused the token. Many such refusals make APNs close the connection.
     case countable
     /// APNs failed: a server error (5xx).
     case failed

@@ -9,7 +9,7 @@ struct Job: Sendable {
         var sequence: UInt64
     }
 
-    /// The connection on which a job is under way.
+    /// The connection on which a job is under way, or the connection for which it waits.
     enum Way: Hashable, Sendable {
         /// The job waits, or has its answer.
         case none
@@ -32,16 +32,16 @@ struct Job: Sendable {
     }
 
     let scope: ReplayScope
-    /// The number of the present flow: the client's present topic.
+    /// The number of the flow, and so of the topic, with which the job is sent now.
     var flow = 0
-    /// The number of the flow that is tried first. The client's topics after it follow, then those before it.
+    /// The number of the flow that is tried first. Then the client's later topics are tried, and then the earlier ones.
     var firstFlow = 0
     /// The route over which the job was last sent. A reload may have given its flow another route since.
     var route = 0
     /// Whether the job waits without a known topic. It is sent with the topic that APNs accepted last.
     var isGuess = false
     var way = Way.none
-    /// The reason why the job is not at an upstream. It means nothing while ``way`` is a connection.
+    /// The reason why the job is not at an upstream. It has a meaning only while ``way`` is `none`.
     var wait = Wait.turn
     /// The tick in which the job was last sent.
     var tick: UInt32 = 0
@@ -52,17 +52,17 @@ struct Job: Sendable {
     let expiration: UInt32
     /// The priority; 0 if the notification has none.
     let priority: UInt8
-    /// When the notification was read, or the boot of this machine if that came later.
+    /// When the notification was read; the boot of the computer if it came later.
     let readAt: NIODeadline
-    /// The age of the notification at the boot. The monotonic clock begins at the boot, so ``readAt`` cannot show this
-    /// age.
+    /// The age of the notification at the boot. The monotonic clock begins at the boot, so ``readAt`` does not contain
+    /// this age.
     var ageAtBoot = TimeAmount.zero
     let first: Reader
-    /// The copies that joined.
+    /// The copies that joined the job.
     var joined: [Reader] = []
     /// The number of times that the job was put into a batch for an upstream.
     var attempts = 0
-    /// The number of times that the job may have arrived.
+    /// The number of attempts of this job that may have arrived.
     var doubts = 0
     /// Whether the notification may have arrived before this job was made.
     var mayHaveArrived = false
@@ -73,22 +73,23 @@ struct Job: Sendable {
     var lastReason: Reason?
     /// The segment of the journal with the job; 0 if no segment has it.
     var segment: UInt64 = 0
-    /// Whether the store has the job, too, in an earlier segment or as a letter. It drops these only after ``segment`` is
-    /// durable.
+    /// Whether the store also has the job in an earlier segment, or as a letter. The store drops the segment or the
+    /// letter only after ``segment`` is durable.
     var isCarried = false
     /// When the notification was read, in UNIX seconds.
     let readAtSeconds: UInt32
     /// Whether the client counts the notification as accepted, without an answer.
     var isReleased = false
-    /// Whether the time to the answer shows how fast the way to APNs is. It does not after a restart, for a letter that
-    /// an operator sent again, or after a wait at a shut gate.
+    /// Whether the time to the answer shows how fast the way to APNs is. After a restart, for a letter that was sent
+    /// again, and after a wait at a shut gate, it does not.
     var isTimed = true
     /// Whether the notification has an identifier. Without one, no error response can name it.
     var isNamed = true
 
     var token: ArraySlice<UInt8> { self.bytes[..<self.tokenLength] }
 
-    /// The store has the job if this segment is durable; 0 without a store.
+    /// The segment that must be durable so that the store has the job; 0 if the store has it in any case, or without a
+    /// store.
     var storedSegment: UInt64 { self.isCarried ? 0 : self.segment }
 
     /// Whether the job is at an upstream.

@@ -1,6 +1,7 @@
 package import FerryCore
 
-/// The number of a job, which brings one notification to APNs. No two notifications have the same number.
+/// The number of a job, which brings one notification to APNs. No two notifications of one process, or of one store,
+/// have the same number.
 package struct JobID: RawRepresentable, Hashable, Sendable {
     package var rawValue: UInt64
 

@@ -1,7 +1,7 @@
 /// The jobs that have no final answer, by their numbers.
 ///
-/// Numbers are given in order. Most jobs end soon and nearly in order, and stay in a ring, where the number gives the
-/// place. The few jobs that live long move to a table, so that the ring does not grow with the gaps between them.
+/// Numbers are given in order. New jobs are in a ring, where the number gives the place. Most of them end soon and
+/// nearly in order. The few that live long move to a table, so that the ring does not grow with the gaps between them.
 ///
 /// ```
 ///             first
@@ -9,8 +9,8 @@
 ///   ring  ░░░░░░▓▓ ▓▓▓▓ ▓▓▓▓▓▓░░░░░     a gap: a job that has ended
 /// ```
 ///
-/// Cost: constant, and without a hash for a recent job. The ring is an array, and a closure changes a job: an accessor
-/// that yields a job, such as that of a `Deque`, allocates memory at each access.
+/// Cost: constant, and without a hash for a recent job. The ring is an array, and a closure changes a job in place. An
+/// accessor that yields a job, such as that of a `Deque`, would allocate memory at each access.
 struct JobTable: Sendable {
     /// The largest number of places in the ring.
     private static let recentLimit = 131_072
@@ -22,8 +22,8 @@ struct JobTable: Sendable {
     /// The number of places from ``head`` on that belong to numbers.
     private var recentCount = 0
     private var first: UInt64
-    /// The numbers in the ring of letters that were sent again. These jobs count as read later than the jobs behind
-    /// them.
+    /// The numbers of those jobs in the ring that are letters and were sent again. They were read later than the jobs
+    /// behind them.
     private var late: Set<JobID> = []
     private var old = OldJobs()
     private(set) var count = 0
@@ -99,7 +99,7 @@ struct JobTable: Sendable {
     /// Adds a job under its number. A new job has the number from ``reserve()``. A job from the store, or a letter that
     /// is sent again, keeps its old one.
     mutating func insert(_ job: consuming Job, as id: JobID) {
-        // A former owner of a shared store may have had a later epoch, if the database forgot it.
+        // If the database lost an epoch, a former owner of a shared store may have had a later one.
         let isOfOtherEpoch = Journal.epoch(of: id.rawValue) != Journal.epoch(of: self.first)
         assert(
             isOfOtherEpoch || id.rawValue < self.first + UInt64(self.recentCount),
@@ -112,7 +112,7 @@ struct JobTable: Sendable {
         self.ring[place] = job
     }
 
-    /// A copy of the job.
+    /// A copy of the job; nil if no job has the number, or if the job has ended.
     subscript(id: JobID) -> Job? {
         if let place = self.place(of: id) { self.ring[place] } else { self.old[id] }
     }

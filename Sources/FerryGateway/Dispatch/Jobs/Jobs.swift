@@ -6,7 +6,7 @@ internal import FerryCore
 struct Jobs: Sendable {
     private var table: JobTable
     private var room: Room
-    /// The first half of every `apns-id`. No other gateway has the same.
+    /// The first half of every `apns-id`: a random number of this process or of the store.
     private let node: UInt64
 
     /// - Parameters:

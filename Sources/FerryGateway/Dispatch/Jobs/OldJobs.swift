@@ -2,8 +2,8 @@ internal import DequeModule
 
 /// Jobs that live long, by their numbers.
 ///
-/// Each arrival has a number of its own. A letter that is sent again keeps the number of its ended job, and only the
-/// arrival distinguishes the two.
+/// Each arrival of a job has a number of its own. A letter that is sent again keeps the number of its ended job. Only
+/// the arrival distinguishes it from that job.
 struct OldJobs: Sendable {
     private struct Entry: Sendable {
         var job: Job

@@ -5,7 +5,7 @@
 ///   client 1          2   free for all: as much as client 1 has, so that it gets no more
 /// ```
 ///
-/// A client may hold as much as is still free for all. So n greedy clients leave 1/(n + 1) of the room free.
+/// A client may use as much of the room as is still free. So n greedy clients leave 1/(n + 1) of the room free.
 struct Room: Sendable {
     private struct Share {
         var count = 0

@@ -8,13 +8,13 @@ internal import NIOCore
 ///   2, name of a client that a reload removed       the same
 /// ```
 ///
-/// The second row shows at the next start whether a client has another host, credential or first topic. Its refused
+/// At the next start, the second row shows whether a client has another host, credential or first topic. Its refused
 /// tokens may then be good. The third row lets the next process deliver the notifications of a removed client.
 enum GateRow {
     /// How long a gate stays warm after the last acceptance, in seconds.
     static let lifetime: UInt32 = 30 * 86_400
 
-    /// The key of the gate of a route; nil if the upstream has no name that outlives the process.
+    /// The key of the gate of a route; nil if the route has no ``Route/upstreamKey``.
     static func key(of route: Route) -> [UInt8]? {
         route.upstreamKey.isEmpty ? nil : [0] + route.upstreamKey + [0] + route.topic
     }
@@ -35,7 +35,7 @@ enum GateRow {
         self.key(of: route).map { StoreChange(.gates, key: $0, value: Array(buffer: ByteBuffer(integer: now))) }
     }
 
-    /// The rows without a meaning. A gate's row is outdated after ``lifetime``. A client's row is outdated if the
+    /// The rows that are outdated. A gate's row is outdated after ``lifetime``. A client's row is outdated if the
     /// configuration does not name the client, and its gate's row is outdated. A removed client's row is outdated if
     /// the client is not in `left`.
     ///
@@ -58,7 +58,7 @@ enum GateRow {
         }
     }
 
-    /// The time of an acceptance; nil if it is too old.
+    /// The time of an acceptance; nil if it is too old, or if the value is no time.
     static func time(_ value: [UInt8], now: UInt32) -> UInt32? {
         var value = ByteBuffer(bytes: value)
         guard let time = value.readInteger(as: UInt32.self), time > now || now - time <= Self.lifetime else {

@@ -7,8 +7,8 @@ internal import DequeModule
 ///   1       3       2       4          the places of the first tries
 /// ```
 ///
-/// If a list begins with 5,000 bad tokens, tries in the order of arrival would keep a gate shut for 83 minutes. So the
-/// tries come from several places, and the flows take turns.
+/// There is one try a second. If a list begins with 5,000 bad tokens, tries in the order of arrival would keep a gate
+/// shut for 83 minutes. So the tries come from several places, and the flows take turns.
 struct Held: Sendable {
     private struct Queue {
         var jobs: Deque<JobID> = []
@@ -50,7 +50,7 @@ struct Held: Sendable {
         return job
     }
 
-    /// Removes and returns all notifications. Those of one flow keep their order.
+    /// Removes and returns all notifications. The notifications of one flow keep their order.
     mutating func takeAll() -> [JobID] {
         defer { self = Held() }
         return self.order.flatMap { self.flows[$0]?.jobs ?? [] }

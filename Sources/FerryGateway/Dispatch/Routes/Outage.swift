@@ -12,22 +12,22 @@ internal import NIOCore
 /// During an outage, notifications are sent again until APNs accepts them. Without this alarm, the operator would not
 /// learn why nothing arrives.
 ///
-/// The faults of one device prove nothing about the upstream: its notification may get 503 for an hour, and in a quiet
-/// gateway no other answer comes meanwhile. The age of that notification shows the trouble. Two devices may have one
-/// cause, such as one person. The ten seconds begin with the third device, because the faults of the other two may be
-/// hours old.
+/// The faults of one device prove nothing about the upstream. A notification may get 503 for an hour, and in a quiet
+/// gateway no other answer comes meanwhile. The age of that notification shows operators the trouble. The faults of two
+/// devices may have one cause, such as one person. The ten seconds begin with the third device, because the faults of
+/// the other two may be hours old.
 struct Outage: Sendable {
     private enum State {
         case none
-        /// The tokens of the devices with nothing but faults, fewer than ``devices``.
+        /// The tokens of the devices that got only faults, fewer than ``devices``.
         case doubted([ArraySlice<UInt8>])
         case suspected(since: NIODeadline)
         case known
     }
 
-    /// The number of devices with nothing but faults that make an outage suspected.
+    /// The number of devices from which on an outage is suspected, if they get only faults.
     static let devices = 3
-    /// The time with nothing but faults after which an outage is reported.
+    /// How long all answers must be faults until a suspected outage is reported.
     static let patience: TimeAmount = .seconds(10)
 
     private var state = State.none

@@ -7,7 +7,7 @@ struct Routes: Sendable {
     private var routes: [Route]
     /// The notifications that wait at the gate of each route.
     private var held: [Held]
-    /// The routes at whose gate a notification may wait. Reloads leave old routes behind, and a pass over all of them in
+    /// The routes at whose gate a notification may wait. Reloads leave old routes behind, and a pass over all routes in
     /// each turn would cost time.
     private var waiting: Set<Int> = []
     /// The outage of each upstream.
@@ -87,7 +87,7 @@ struct Routes: Sendable {
     /// Removes and returns the notifications of a flow that wait at a gate, because the flow leaves the route.
     mutating func takeHeld(of flow: Int, at route: Int) -> [JobID] { self.held[route].takeAll(of: flow) }
 
-    /// Whether a notification of the flow waits.
+    /// Whether a notification of the flow waits at the gate.
     func holds(flow: Int, at route: Int) -> Bool { self.held[route].has(flow: flow) }
 
     func holdsAny(at route: Int) -> Bool { !self.held[route].isEmpty }

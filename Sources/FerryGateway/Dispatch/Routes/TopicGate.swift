@@ -5,7 +5,7 @@ internal import NIOCore
 ///
 /// With a wrong environment, topic or key, APNs refuses all tokens, and status 8 makes clients delete them. So status 8
 /// is not reported before the first acceptance. The gate shuts after too many refusals without an acceptance, or after
-/// a refusal of the topic or the credentials. Notifications then wait, and one each second tries the gate.
+/// a refusal of the topic or the credentials. Notifications then wait, and each second one of them tries the gate.
 ///
 /// ```
 ///            accepted
@@ -18,10 +18,11 @@ internal import NIOCore
 /// ```
 struct TopicGate: Sendable {
     private enum State {
-        /// No notification was accepted yet, or the gate was left. The number counts refused tokens.
+        /// No notification was accepted yet, or the gate was shut when its last client left it. The number counts
+        /// refused tokens.
         case cold(refusals: Int)
         case warm
-        /// Notifications wait, because of this refusal. The next one may be tried at this time.
+        /// Notifications wait, because of this refusal. The next try is at this time.
         case shut(Reason?, tryAt: NIODeadline)
     }
 
@@ -30,7 +31,7 @@ struct TopicGate: Sendable {
     /// The time between two tries while the gate is shut.
     static let pause: TimeAmount = .seconds(1)
 
-    /// The time between two notes to the store that a gate is warm, in seconds.
+    /// The time after which a warm gate is noted in the store again, in seconds.
     private static let noteInterval: UInt32 = 86_400
 
     private var state = State.cold(refusals: 0)
@@ -49,7 +50,7 @@ struct TopicGate: Sendable {
     /// connection works with the credentials, or if the gate is not shut.
     var reason: Reason? { if case .shut(let reason, _) = self.state { reason } else { nil } }
 
-    /// Whether a notification may be sent now.
+    /// Whether a notification may be sent now. A shut gate admits one notification in each ``pause``, to try the gate.
     mutating func admits(now: NIODeadline) -> Bool {
         guard case .shut(let reason, let tryAt) = self.state else { return true }
         guard tryAt <= now else { return false }
@@ -77,7 +78,7 @@ struct TopicGate: Sendable {
         return true
     }
 
-    /// Makes a shut gate cold, because no notification will come that could open it.
+    /// Makes a shut gate cold, because no client uses it, and so no notification could open it.
     mutating func leave() { if self.isShut { self.state = .cold(refusals: 0) } }
 
     /// Notes that the topic or the credentials were refused. Returns whether the gate shuts.

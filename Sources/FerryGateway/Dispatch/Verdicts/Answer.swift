@@ -3,8 +3,8 @@ internal import FerryPlatform
 
 /// The gateway's reaction to an outcome of its upstream.
 ///
-/// Old clients know nine status codes, and react differently to each. Some codes make a client give up, or try for
-/// ever. The gateway never sends such a code for a fault that is not the client's.
+/// Old clients react differently to each status code. Some codes make a client give up, or try for ever. The gateway
+/// never sends such a code for a fault that is not the client's.
 package enum Answer: Hashable, Sendable {
     /// The client gets no response, so it counts the notification as accepted.
     case accepted
@@ -18,8 +18,8 @@ package enum Answer: Hashable, Sendable {
     case tryOtherTopic
     /// The notification is sent again after a back-off, with the same `apns-id`.
     case retry(Retry)
-    /// The topic or the credentials are at fault, so every other notification would fail too. Hold this one, and raise
-    /// the alarm.
+    /// The topic or the credentials are at fault, so every other notification would fail too. The notification is held,
+    /// and there is an alarm.
     case blocked
     /// The gateway made a wrong request, so the notification becomes a dead letter.
     case deadLetter
@@ -32,7 +32,7 @@ package enum Answer: Hashable, Sendable {
     package enum Retry: Hashable, Sendable {
         /// The usual back-off.
         case later
-        /// The device gets too many notifications. This one waits longer, and others do not wait for it.
+        /// The device gets too many notifications. This notification waits longer, and no other waits for it.
         case deviceIsBusy
     }
 
@@ -67,7 +67,8 @@ package enum Answer: Hashable, Sendable {
         }
     }
 
-    /// A server error passes, so the notification is sent again. The fault of a request would come again.
+    /// A server error passes, so the notification is sent again. The fault of a request would come again, so the
+    /// notification becomes a dead letter.
     private init(unforeseen rejection: Rejection) {
         self = rejection.status ?? 500 >= 500 ? .retry(.later) : .deadLetter
     }

@@ -1,10 +1,10 @@
 package import FerryCore
 internal import NIOCore
 
-/// The numbers of APNs' answers at one upstream, and the times that they took.
+/// The numbers of APNs' answers at one upstream, and the times to these answers.
 package struct AnswerFigures: Hashable, Sendable {
-    /// The number of refusals by reason. A reason that Ferry does not know counts as ``Reason/unknown``, because a peer
-    /// could otherwise make any number of entries.
+    /// The number of refusals by reason. A reason that Ferry does not know counts as ``Reason/unknown``. Otherwise a
+    /// peer could make any number of entries.
     package private(set) var refusals: [Reason: Int] = [:]
     /// The number of notifications that APNs accepted.
     package private(set) var accepted = 0
@@ -26,7 +26,7 @@ package struct AnswerFigures: Hashable, Sendable {
         case .accepted:
             self.accepted += 1
         case .rejected(let rejection):
-            // APNs did not refuse this notification.
+            // Ferry itself refused this notification, and APNs did not.
             guard rejection.origin == .apns else { return }
             self.refusals[rejection.reason.isKnown ? rejection.reason : .unknown, default: 0] += 1
         case .expired, .undelivered, .uncertain:

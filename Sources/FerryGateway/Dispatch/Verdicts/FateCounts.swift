@@ -1,8 +1,8 @@
 /// The counts of the notifications that the gateway has read, by their fate.
 ///
-/// ``read``, ``recovered`` and ``retried`` are together always the sum of ``forwarded``, ``waiting``, ``swallowed``,
-/// ``refusedHere``, ``knownBad`` and ``droppedUnsent``. The final answers, ``moved`` and ``unanswered`` are together
-/// always the sum of ``forwarded``, ``waiting`` and ``droppedUnsent``.
+/// Two sums always hold. ``read``, ``recovered`` and ``retried`` together equal ``forwarded``, ``waiting``,
+/// ``swallowed``, ``refusedHere``, ``knownBad`` and ``droppedUnsent`` together. The final answers, ``moved`` and
+/// ``unanswered`` together equal ``forwarded``, ``waiting`` and ``droppedUnsent`` together.
 package struct FateCounts: Hashable, Codable, Sendable {
     package init() {}
 
@@ -22,7 +22,8 @@ package struct FateCounts: Hashable, Codable, Sendable {
     package var refusedHere = 0
     /// Notifications that the gateway refused because no error response had told APNs' earlier refusal of the token.
     package var knownBad = 0
-    /// Notifications that expired, ended as dead letters or went to another owner before they went out.
+    /// Notifications that ended before they went to the upstream: they expired, became dead letters or went to another
+    /// owner.
     package var droppedUnsent = 0
 
     /// Forwarded notifications that APNs accepted.
@@ -33,7 +34,8 @@ package struct FateCounts: Hashable, Codable, Sendable {
     package var deadLetters = 0
     /// Notifications that may have arrived, and are not sent again.
     package var unknown = 0
-    /// Notifications without a final answer, whose shard has another owner now; nil in a process without shards.
+    /// Notifications without a final answer, whose shard has another owner now; nil if no shard of this process has
+    /// moved.
     package var moved: Int?
     var movedOrNone: Int { self.moved ?? 0 }
 
@@ -67,7 +69,7 @@ package struct FateCounts: Hashable, Codable, Sendable {
             == self.forwarded + self.waiting + self.swallowed + self.refusedHere + self.knownBad + self.droppedUnsent
     }
 
-    /// The counts of a gateway that is over, after another one has taken its notifications.
+    /// The counts of a gateway that has ended, after another one has taken its notifications.
     var left: FateCounts {
         var counts = self
         counts.moved = self.movedOrNone + self.unanswered

@@ -1,9 +1,10 @@
 internal import DequeModule
 internal import FerryCore
 
-/// The refused tokens that no error response has named. The next push to such a token is answered with its status.
+/// The refused tokens that no error response has named. The next push to such a token is refused with the status of the
+/// earlier refusal.
 ///
-/// The number of tokens is bounded. The oldest one is dropped first, and then only the list of rejections has its
+/// The number of tokens is bounded. The oldest token is dropped first. Only the list of rejections then has its
 /// refusal.
 struct KnownBad: Sendable {
     struct Key: Hashable, Sendable {

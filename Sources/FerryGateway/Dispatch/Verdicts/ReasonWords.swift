@@ -2,7 +2,7 @@ package import FerryCore
 
 /// The sentences about a refusal, for the log and for the status.
 package enum ReasonWords {
-    /// The longest reason in a sentence, in bytes. APNs chooses it.
+    /// The longest reason in a sentence, in bytes. APNs chooses the reason, so it may have any length.
     private static let limit = 100
 
     /// The reason as a word: cut, and with its control characters escaped.

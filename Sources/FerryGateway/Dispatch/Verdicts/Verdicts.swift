@@ -5,8 +5,8 @@ internal import NIOCore
 /// The verdicts on notifications: the events for the list of rejections, the feedback lists, the tokens that are known to
 /// be bad, and the counts.
 struct Verdicts: Sendable {
-    /// The token of a rejected notification. It is kept until the rejection is deferred, or until newer ones take its
-    /// room.
+    /// The token of a rejected notification. It is kept until the rejection is deferred, or until
+    /// ``GatewayBounds/Jobs/rejections`` newer tokens are kept.
     private struct Rejected {
         var key: KnownBad.Key
         var status: BinaryStatus
@@ -135,13 +135,13 @@ struct Verdicts: Sendable {
 
     // MARK: Known bad tokens
 
-    /// Whether there is a token whose refusal no error response has named.
+    /// Whether any token is known bad.
     var knowsBadTokens: Bool { !self.knownBad.isEmpty }
 
-    /// The status of a token whose refusal no error response has named; nil for any other token.
+    /// The status of a known bad token; nil for any other token.
     func knownBad(_ token: [UInt8], route: Int) -> BinaryStatus? { self.knownBad[.init(route: route, token: token)] }
 
-    /// Forgets a token, because the gateway refuses a notification to it now.
+    /// Forgets a token, because the gateway now refuses a notification to it.
     mutating func forgetKnownBad(_ token: [UInt8], route: Int) {
         self.knownBad.remove(.init(route: route, token: token))
     }
