@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// The name of one run of the operating system, from boot to shutdown. Within one run, all processes have the same
+/// The name of one run of the operating system, from boot to shutdown. Within one run, all processes share one
 /// monotonic clock, which is never set back.
 package struct BootIdentifier: Hashable, Sendable {
     package static let length = 16
@@ -26,7 +26,7 @@ package struct BootIdentifier: Hashable, Sendable {
 
 /// The time at which a segment of the journal was closed.
 struct SegmentTime: Hashable {
-    /// The run of the operating system; nil if it is not known.
+    /// The run of the operating system in which the segment was closed; nil if it is not known.
     var boot: BootIdentifier?
     /// The monotonic clock of that run, in milliseconds.
     var milliseconds: UInt64

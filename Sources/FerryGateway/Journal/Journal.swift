@@ -11,10 +11,10 @@ internal import NIOCore
 ///                                   └─ refused ──┘
 /// ```
 ///
-/// Some records must be on disk before certain bytes are sent:
-/// * a notification before it goes to the upstream;
-/// * the row of the feedback list before the notification counts as accepted;
-/// * an episode before the first of the six bytes that open it.
+/// Some actions wait until a record is durable:
+/// * A notification goes to the upstream after its record.
+/// * A notification to a device that lost the app counts as accepted after the row of the feedback list.
+/// * An error response is written after the record of its episode.
 ///
 /// The owner of a record remembers ``number``, and acts when ``durable`` has reached it.
 package struct Journal {
@@ -36,13 +36,13 @@ package struct Journal {
         case fenced
     }
 
-    /// The last try of a refused commit, at the end of the process.
+    /// The state of the last try of refused commits, at the end of the process.
     private enum LastTry {
         /// The process goes on. A refused commit is tried again and again.
         case none
         /// The next refused commit is tried again at once.
         case due
-        /// A refused commit was tried again. If it is refused once more, the store accepts nothing.
+        /// A refused commit was tried again. If the store refuses it once more, the store counts as accepting nothing.
         case made
     }
 
@@ -69,7 +69,8 @@ package struct Journal {
     private var openedAt: NIODeadline?
 
     private var pending: Deque<Pending> = []
-    /// The beginning of the wait for the store: its last answer, or a later commit while no other waited.
+    /// When the present wait for the store began: at its last answer, or at a later commit before which no commit
+    /// waited.
     private var heardAt = NIODeadline.distantPast
     /// The number up to which all segments are durable.
     private(set) var durable: UInt64
@@ -77,8 +78,8 @@ package struct Journal {
     private var sweepAt: NIODeadline?
     private var events: [GatewayEvent] = []
 
-    /// The epochs whose numbers have at most 62 bits. More do not fit into an `apns-id`, and SQLite sorts numbers of 64
-    /// bits before 0.
+    /// The epochs whose numbers have at most 62 bits. Longer numbers do not fit into an `apns-id`, and SQLite sorts
+    /// numbers of 64 bits before 0.
     static let epochs: Range<UInt64> = 1..<1 << 22
 
     /// The first number that an epoch uses for segments, connections and jobs. No number is used in two epochs.
@@ -88,8 +89,8 @@ package struct Journal {
     static func epoch(of number: UInt64) -> UInt64 { number >> 40 }
 
     /// - Parameters:
-    ///   - identities: the names of the identities, by number. They are written to disk.
-    ///   - boot: the present run of this machine; nil if it is not known.
+    ///   - identities: the names of the identities, by number. The names are written to the store.
+    ///   - boot: the present run of the operating system; nil if it is not known.
     ///   - checksum: a hash with the key of the store.
     package init(
         epoch: UInt64,
@@ -154,7 +155,7 @@ package struct Journal {
     }
 
     mutating func over(_ episode: EpisodeID, now: Moment) {
-        // An episode that began with a crash has no record.
+        // An episode that began with a crash has no record, so its end needs none.
         guard episode.sequence != .max else { return }
         self.begin(now: now)
         self.buffer.write(over: episode)
@@ -174,7 +175,7 @@ package struct Journal {
         self.segments.closed(id, at: self.number)
     }
 
-    /// Notes a change of a feedback row. The change holds once ``number`` is durable.
+    /// Notes a change of a feedback row. The change is durable once ``number`` is.
     mutating func change(_ change: FeedbackRows.Change, now: Moment) {
         self.begin(now: now)
         self.changes.append(change.row(identities: self.identities))
@@ -245,7 +246,7 @@ package struct Journal {
         job.segment = self.number
         job.wait = .store
         self.isAwaited = true
-        // The number of the job is older than those of this segment.
+        // The job has an older number than the jobs that were read in this segment.
         self.entry?.carried.append(id)
         self.entry?.count += 1
         self.entry?.live += 1
@@ -265,9 +266,9 @@ package struct Journal {
         if self.sweepAt == nil { self.sweepAt = now.monotonic + GatewayBounds.Journal.sweep }
     }
 
-    /// Returns the state that segments of this store describe. Segments that cannot be read are left out.
+    /// Returns the state that these segments describe. Segments that cannot be read are left out.
     ///
-    /// - Parameter refused: gets the number of each such segment, and the reason.
+    /// - Parameter refused: gets the number of each segment that cannot be read, and the reason.
     func recovery(
         of segments: [StoredSegment],
         now: Moment,
@@ -287,8 +288,8 @@ package struct Journal {
 
     // MARK: Commits
 
-    /// The room for new notifications. It is open while the store keeps up, and waiting while the store may soon
-    /// recover.
+    /// The state of the spool, as far as the store decides it: open while the store keeps up, waiting while the store
+    /// may soon recover, and otherwise full.
     func spool(now: NIODeadline) -> GatewayConnection.Spool {
         let waiting = (self.pending.first?.openedAt ?? self.openedAt).map { now - $0 } ?? .zero
         switch self.state {
@@ -309,19 +310,19 @@ package struct Journal {
 
     var isFenced: Bool { if case .fenced = self.state { true } else { false } }
 
-    /// Whether the work with the store is over at the end: nothing waits, or the store accepts nothing. Call ``tryNow()``
-    /// first.
+    /// Whether the process need not wait for the store at its end, because no record waits or the store accepts
+    /// nothing. Call ``tryNow()`` first.
     var isOver: Bool {
         switch self.state {
         case .good: self.isIdle
         case .silent, .fenced: true
-        // The store may still have the commit of the last try.
+        // The store may not have answered the last try yet.
         case .refused: self.lastTry == .made && self.pending.first?.isSent != true
         }
     }
 
-    /// Lets a refused commit be tried once more, at once, because the process ends before the next try is due. The next
-    /// process sends each notification again whose answer is not stored.
+    /// Lets a refused commit be tried once more, at once, because the process ends before the next try is due. A
+    /// notification whose answer is not stored would be sent again by the next process.
     mutating func tryNow() { self.lastTry = .due }
 
     /// Whether no record waits to be durable.
@@ -469,7 +470,8 @@ package struct Journal {
         return next == .distantFuture ? nil : next
     }
 
-    /// Notes a store that has not answered for too long. Returns the segments whose unanswered jobs must be rewritten.
+    /// Notes that the store has not answered for too long. Once in each ``GatewayBounds/Journal/sweep``, drops
+    /// segments, and returns the segments whose unanswered jobs must be rewritten.
     mutating func timePassed(now: NIODeadline) -> [SegmentTable.Entry] {
         if case .good = self.state, !self.pending.isEmpty, self.heardAt + GatewayBounds.Journal.patience <= now {
             self.state = .silent

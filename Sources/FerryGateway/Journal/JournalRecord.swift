@@ -19,7 +19,7 @@ internal import NIOCore
 ///
 /// The numbers of the kinds are on disk, so never change one.
 enum JournalRecord: Hashable {
-    /// The owner of a connection. In each segment, this record comes before the connection's notifications, copies and
+    /// The client of a connection. In each segment, this record comes before the connection's notifications, copies and
     /// error responses. So a segment can be read without the segments before it.
     case client(ConnectionID, identity: String, address: [UInt8])
     /// The connection has ended.
@@ -41,11 +41,11 @@ enum JournalRecord: Hashable {
     /// The final answer to a job.
     case answered(JobID, JobFate)
     /// The error response that opens the episode may have been written. The job is that of the named notification; nil
-    /// if it has none.
+    /// if the notification has no job.
     case told(EpisodeID, JobID?)
     /// The episode is over. No copies are expected any more.
     case over(EpisodeID)
-    /// The error response was not written, and will not be.
+    /// The error response was not written, and will not be written.
     case untold(EpisodeID)
     /// The job may have arrived, and is sent once more.
     case doubted(JobID)

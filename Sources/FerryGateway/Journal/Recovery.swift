@@ -6,7 +6,7 @@ internal import NIOCore
 /// The state that the segments of a store describe: notifications without an answer, and copies that clients may still
 /// send.
 ///
-/// A notification without an answer may have arrived. It is repeated with the same `apns-id`. A client that got an
+/// A notification without an answer may have arrived, and is sent again with the same `apns-id`. A client that got an
 /// error response may still repeat followers. A client whose connection was open at the kill may repeat its last
 /// notifications. A rejection that no error response has named waits for the next push to the token.
 package struct Recovery {
@@ -18,15 +18,14 @@ package struct Recovery {
         var payload: ArraySlice<UInt8>
         var expiration: UInt32
         var priority: UInt8
-        /// When the notification was read, in UNIX seconds by the clock of that time. The clock may have been set
-        /// since.
+        /// When the notification was read, in UNIX seconds. The clock may have been set since then.
         var readAt: UInt32
-        /// When the notification was read, in UNIX seconds by the present clock.
+        /// When the notification was read, in UNIX seconds as the clock is set now.
         var time: Int64
         var segment: UInt64
         /// Whether the notification has an identifier.
         var isNamed: Bool
-        /// The number of times that the notification was sent and may have arrived.
+        /// 1 if a record says that the notification may have arrived and is sent once more; otherwise 0.
         var doubts = 0
     }
 
@@ -41,11 +40,11 @@ package struct Recovery {
         var kind: EpisodeKind
         var client: Client
         var followers: [Follower]
-        /// When the client was last heard on the connection, in UNIX seconds by the present clock.
+        /// When the last notification on the connection was read, in UNIX seconds as the clock is set now.
         var heardAt: Int64
     }
 
-    /// The owner of a connection, as the journal names it.
+    /// The client of a connection, as the journal names it.
     struct Client: Hashable {
         var identity: String
         var address: [UInt8]
@@ -94,7 +93,7 @@ package struct Recovery {
     private let now: Moment
     private let boot: BootIdentifier?
 
-    /// - Parameter boot: the present run of this machine; nil if it is not known.
+    /// - Parameter boot: the present run of the operating system; nil if it is not known.
     init(now: Moment, boot: BootIdentifier?, makeKey: @escaping MakeKey) {
         self.now = now
         self.boot = boot
@@ -102,15 +101,15 @@ package struct Recovery {
     }
 
     /// The time of a record by the present clock. Within the same boot, the monotonic clock gives the time, because the
-    /// wall clock may have been set meanwhile. Otherwise the wall clock gives it, and a time in the future counts as
-    /// now.
+    /// wall clock may have been set meanwhile. After another boot, the wall clock gives it, and a time in the future
+    /// counts as now.
     private func time(_ readAt: UInt32, in segment: SegmentTime?) -> Int64 {
         let present = Int64(self.now.epochSeconds)
         let milliseconds = self.now.monotonic.uptimeNanoseconds / 1_000_000
         guard let segment, let boot, segment.boot == boot, segment.milliseconds <= milliseconds else {
             return min(Int64(readAt), present)
         }
-        // A rewritten record is older than its segment.
+        // A rewritten notification was read before its segment was opened, so its age is added.
         let age = max(Int64(segment.epochSeconds) - Int64(readAt), 0)
         return present - Int64((milliseconds - segment.milliseconds) / 1000) - age
     }
@@ -161,8 +160,8 @@ package struct Recovery {
                 on: reader.connection
             )
         case .copy(let reader, let job, let readAt, let key, let isConstant):
-            // The copy has arrived, so no other is expected. If another error response was written on the connection of
-            // the copy, the copy is also a follower of that one.
+            // The copy has come, so the follower waits for no other copy. If another error response was written on the
+            // connection of the copy, the copy is also a follower of that error response.
             let matched = self.episodes.removeValue(forKey: job)
             if let matched, self.connections[reader.connection]?.told == matched { return }
             let time = self.time(readAt, in: closedAt)
@@ -205,7 +204,8 @@ package struct Recovery {
             self.open[told]?.frames.append(frame)
             return
         }
-        // Older frames are dropped, because neither an error response nor a crash makes them followers.
+        // Frames that are too old or too many are dropped, because neither an error response nor a crash makes them
+        // followers.
         while let first = self.connections[id]?.frames.first,
             first.time + GatewayBounds.Journal.crashAge + GatewayBounds.Journal.episodeAge.nanoseconds / 1_000_000_000
                 < frame.time
@@ -253,7 +253,7 @@ package struct Recovery {
     }
 
     private func episode(_ id: EpisodeID, _ kind: EpisodeKind, _ client: Client, _ frames: [Frame]) -> Episode {
-        // Each job may appear only once.
+        // A job has at most one entry in the replay filter.
         var seen: Set<JobID> = []
         let followers = frames.filter { seen.insert($0.job).inserted }.map { frame in
             let fate: JobFate =

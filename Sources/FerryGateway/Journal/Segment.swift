@@ -9,11 +9,12 @@ internal import NIOCore
 ///   └────────┴─────────┴──────────┴──────┴─────────────┴──────────────┴───────────┴───────────┘
 /// ```
 ///
-/// The times show when the segment was closed: the boot of the machine (zeros if it is not known), its monotonic clock
-/// in milliseconds, and the wall clock, which may be set back. Segments of version 1 have no times, and their records
+/// The times show when the segment was closed: the boot (zeros if it is not known), the monotonic clock in
+/// milliseconds, and the wall clock, which may be set back. Segments of version 1 have no times, and their records
 /// begin at 6.
 ///
-/// The checksum is a keyed hash of all bytes before it. SQLite itself does not notice a byte that a disk has changed.
+/// The checksum is a keyed hash of all bytes before it. Without it, a byte that the disk has changed would not be
+/// noticed, because SQLite keeps no checksum of a row.
 enum Segment {
     /// The keyed hash over the bytes of a segment.
     typealias Checksum = ([UInt8]) -> UInt64
@@ -24,7 +25,7 @@ enum Segment {
 
     private static let magic: UInt32 = 0x4652_594a
     private static let version: UInt8 = 2
-    /// The version that has no times.
+    /// The version of segments without times.
     private static let timeless: UInt8 = 1
     private static let timesFrom = 6
     static let headerLength = 34

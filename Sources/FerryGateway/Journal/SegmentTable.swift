@@ -4,9 +4,10 @@ internal import NIOCore
 
 /// The segments in the store, the oldest first, and the reasons to keep them.
 ///
-/// Segments are dropped in their order, because later ones have the answers to the jobs of earlier ones. The oldest
-/// segment is dropped some time after its last job was answered, unless an open episode needs its frames. If few jobs
-/// are unanswered, those of the oldest segments are rewritten. So the size of the store depends on the unanswered jobs.
+/// Segments are dropped in their order, because later segments have the answers to the jobs of earlier ones. The oldest
+/// segment is dropped ``GatewayBounds/Journal/lifetime`` after its last job was answered, unless an open episode needs
+/// it. If few jobs are unanswered, the unanswered jobs of the oldest segments are rewritten. So the size of the store
+/// depends on the unanswered jobs.
 struct SegmentTable {
     struct Entry {
         let number: UInt64
@@ -14,7 +15,8 @@ struct SegmentTable {
         var length = 0
         /// The numbers of the first and the last job that was read in this segment.
         var jobs: ClosedRange<UInt64>?
-        /// The jobs of the segment that are not among ``jobs``: rewritten ones, and letters that were sent again.
+        /// The jobs of the segment that have other numbers than ``jobs``: rewritten jobs, letters that were sent again,
+        /// and jobs of earlier processes.
         var carried: [JobID] = []
         var count = 0
         /// The number of unanswered jobs.
@@ -23,7 +25,7 @@ struct SegmentTable {
         var isDurable = false
     }
 
-    /// The range of segments that an episode needs. Without `last`, the range reaches to the newest segment.
+    /// The range of segments that an episode needs. If `last` is nil, the range reaches to the newest segment.
     private struct Pin {
         var first: UInt64
         var last: UInt64?
@@ -67,13 +69,14 @@ struct SegmentTable {
 
     // MARK: Episodes
 
-    /// Keeps the frames from `since` on until ``over(_:)``: up to `last`, or to the segment of ``closed(_:at:)``.
+    /// Keeps the segments that were opened at `since` or later, until ``over(_:)`` is called. The last of them is
+    /// `last`, or else the segment that ``closed(_:at:)`` names.
     mutating func open(_ episode: EpisodeID, since: NIODeadline, last: UInt64? = nil) {
         let first = self.entries.first { $0.openedAt >= since }?.number
         self.pins[episode] = Pin(first: first ?? (self.entries.last?.number ?? 0) + 1, last: last)
     }
 
-    /// Notes that the connection has no more frames after this segment.
+    /// Notes that no later segment has notifications of the connection.
     mutating func closed(_ connection: ConnectionID, at number: UInt64) {
         for episode in self.pins.keys where episode.connection == connection && self.pins[episode]?.last == nil {
             self.pins[episode]?.last = number
