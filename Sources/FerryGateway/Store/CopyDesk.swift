@@ -1,9 +1,9 @@
 internal import FerryCore
 
-/// The one copy that a store makes at a time. Any thread may use it.
+/// The desk that lets a store make one copy at a time. Any thread may use it.
 ///
-/// The caller of a second copy gets its answer at once. So does each caller at the end of the process, even if the
-/// store or the disk hangs.
+/// The caller of a second copy gets its refusal at once. At the end of the process, each caller gets its answer at
+/// once, even if the store or the disk hangs.
 ///
 /// ```
 ///   free ──make──▶ making ──beginNaming──▶ naming
@@ -35,7 +35,7 @@ final class CopyDesk: Sendable {
 
     private let state = Locked(State())
 
-    /// Whether the work for a copy is not over.
+    /// Whether the work for a copy goes on, even if its caller has its answer.
     var isMaking: Bool { self.state.withLock { $0.stage != .free } }
 
     /// Makes a copy with `work`. Throws at once if another copy is being made, or if the process ends.
@@ -47,7 +47,7 @@ final class CopyDesk: Sendable {
     ) async throws(StoreError) -> StoreCopy {
         let answer: Answer = await withCheckedContinuation { continuation in
             if let refusal = self.take(continuation) { return continuation.resume(returning: .failure(refusal)) }
-            // Detached, because the caller does not wait for the work at the end of the process.
+            // The task is detached, because at the end of the process the caller does not wait for the work.
             Task.detached { self.end(await Self.answer(of: work)) }
         }
         return try answer.get()
@@ -80,7 +80,7 @@ final class CopyDesk: Sendable {
         caller?.resume(returning: answer)
     }
 
-    /// Gives the copy up, and lets no further one begin.
+    /// Gives the copy up unless it gets its names now, and lets no further copy begin.
     func giveUp() {
         let caller = self.state.withLock { state -> CheckedContinuation<Answer, Never>? in
             state.isGivenUp = true
@@ -96,7 +96,7 @@ final class CopyDesk: Sendable {
         guard !self.state.withLock({ $0.isGivenUp }) else { throw Self.isOver }
     }
 
-    /// Call it before the copy gets its names. After it, the copy cannot be given up.
+    /// Notes that the copy gets its names next. From now on, it cannot be given up.
     ///
     /// - Throws: ``StoreError`` if the copy was given up.
     func beginNaming() throws(StoreError) {

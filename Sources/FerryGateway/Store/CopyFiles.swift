@@ -1,13 +1,13 @@
 internal import FerryPlatform
 internal import FerrySQLite
 
-/// The files of a copy that is being made: the copy and its mark, under names of drafts in the folder of the copy. They
-/// get their own names when they are whole and on the disk, so half a copy is never taken for a whole one.
+/// The files of a copy that is being made: the copy and its mark. Both have the names of drafts, in the folder of the
+/// copy. They get their own names when they are whole and on the disk. So half a copy is never taken for a whole one.
 ///
 /// Each method may wait for the disk.
 struct CopyFiles: Sendable {
-    /// The number of epochs by which a copy is ahead. A gateway with the copy begins with an epoch that the store
-    /// itself reaches only after some thousand starts. Otherwise both gateways could give two notifications one
+    /// The number of epochs by which a copy is ahead. A gateway with the copy begins with an epoch that the copied
+    /// store reaches only after some thousand starts. Otherwise both gateways could give two notifications one
     /// `apns-id`.
     static let epochsAhead: Range<UInt64> = 4096..<8192
     /// The last epoch of a store that is copied. A gateway can then still start some thousand times with the copy.
@@ -58,7 +58,7 @@ struct CopyFiles: Sendable {
         }
     }
 
-    /// - Parameter code: the system's error about the whole copy.
+    /// - Parameter code: the system's error while the copy was finished.
     private func unfinished(_ code: Int32) -> StoreError {
         self.error("could not be made: \(String(cString: strerror(code))). Look at the disk, and try again.")
     }
@@ -79,8 +79,8 @@ struct CopyFiles: Sendable {
     }
 
     /// The free bytes that a copy demands of its disk: for the copy itself, for the log that the store may fill
-    /// meanwhile, and a tenth of the store for its growth. A disk that the copy fills would refuse the commits of the
-    /// store.
+    /// meanwhile, and a tenth of the store for its growth. Without this reserve, the copy could fill the disk, and the
+    /// store would refuse commits.
     ///
     /// - Parameter size: the bytes of the store with its log.
     static func room(for size: Int) -> UInt64 {
@@ -118,8 +118,8 @@ struct CopyFiles: Sendable {
         }
     }
 
-    /// Removes the mark of a copy whose process was killed after the mark had its name and before the copy had its own.
-    /// Any other mark stays, because it may be in use.
+    /// Removes the mark of a copy if the process was killed when the mark had its name and the copy still had the name
+    /// of a draft. Any other mark stays, because it may be in use.
     private func removeLostMark() {
         guard Self.exists(self.draft), !Self.exists(self.markDraft), !Self.exists(self.path) else { return }
         unlink(self.markPath)
@@ -141,7 +141,7 @@ struct CopyFiles: Sendable {
     ///
     /// - Parameters:
     ///   - claim: has the epoch of the copy.
-    ///   - copiedAt: when its last page was copied, in UNIX seconds.
+    ///   - copiedAt: when the last page of the copy was copied, in UNIX seconds.
     ///   - desk: says whether the copy is still wanted.
     func finish(_ claim: CopyClaim, copiedAt: UInt32, _ desk: CopyDesk) throws(StoreError) -> StoreCopy {
         try desk.requireWanted()
@@ -152,7 +152,7 @@ struct CopyFiles: Sendable {
             throw StoreError("The copy cannot be used. \(error)")
         }
         try desk.requireWanted()
-        // The end of the last connection has copied the log into the file, and removed it.
+        // When the last connection to the draft was closed, SQLite copied the log into the file, and removed the log.
         guard !Self.exists("\(self.draft)-wal") else {
             throw self.error("could not be made: its log stayed. Look at the disk, and try again.")
         }
@@ -177,8 +177,8 @@ struct CopyFiles: Sendable {
         return StoreCopy(path: self.path, copiedAt: copiedAt, bytes: Int(status.st_size))
     }
 
-    /// Writes the copy's epoch and its ``CopyRow``. To open the file also checks it for damage. Returns the number of
-    /// its last commit.
+    /// Writes the copy's epoch and its ``CopyRow``. Opening the file also checks it for damage. Returns the number of
+    /// the last commit in the copy.
     private func note(_ claim: CopyClaim, _ copiedAt: UInt32) throws(SQLiteError) -> UInt64 {
         let database = try SQLiteDatabase(path: self.draft, durability: .power)
         var last: UInt64 = 0
@@ -202,7 +202,7 @@ struct CopyFiles: Sendable {
     }
 
     /// Waits until the new names are on the disk. Some file systems cannot wait for a folder, so faults are ignored.
-    /// The bytes are on the disk already.
+    /// The bytes of the files are on the disk already.
     private func syncFolder() {
         let descriptor = open(self.folder, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return }

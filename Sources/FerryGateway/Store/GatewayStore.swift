@@ -1,12 +1,13 @@
 /// The place where a gateway keeps the state that a killed process must not lose.
 ///
 /// A store knows nothing about notifications. It keeps *segments*, which are bytes that ``Journal`` writes and
-/// ``Recovery`` reads, and small tables of rows. So a database that several gateways share can replace a file; see
-/// ``SharedStore``.
+/// ``Recovery`` reads, and small tables of rows. So the store can be a file, or a database that several gateways share;
+/// see ``SharedStore``.
 ///
 /// Any thread may call the methods. ``append(_:then:)`` keeps the order of its calls.
 package protocol GatewayStore: Sendable {
-    /// Takes the store for this process. From now on, every older owner is fenced.
+    /// Takes the store for this process. From then on, commits of every earlier owner are answered
+    /// ``StoreAnswer/fenced``.
     ///
     /// - Throws: ``StoreError`` when the store is in use, damaged or not accessible.
     func open() async throws(StoreError) -> StoreOpening
@@ -30,19 +31,20 @@ package protocol GatewayStore: Sendable {
     /// Returns the rows with these keys. Rows that do not exist are left out.
     func rows(_ table: StoreTable, keys: [[UInt8]]) async throws(StoreError) -> [StoreRow]
 
-    /// Writes all of a commit, or nothing. If the store already has the commit's segment, the commit replaces it, so
-    /// that a caller without an answer can repeat it. After a refused commit, later ones are refused until it is
-    /// repeated. So commits are always written in their order.
+    /// Writes all of a commit, or nothing. If the store already has the commit's segment, the commit replaces that
+    /// segment. So a caller that got no answer can repeat the commit. After a refused commit, later commits are refused
+    /// until the refused one is repeated. So commits are always written in their order.
     ///
     /// - Parameter then: called once, on any thread, in the order of the calls.
     func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void)
 
     /// Copies the store into a new file, while it is in use. The copy has every commit that was acknowledged before the
-    /// call, and may have later ones. A gateway that starts with it begins as after a kill at ``StoreCopy/copiedAt``.
+    /// call, and may have later ones. A gateway that starts with the copy begins as after a kill at
+    /// ``StoreCopy/copiedAt``.
     ///
-    /// - Parameter path: an absolute path. No file may have it.
-    /// - Throws: ``StoreError``. Then no file of the copy is left. After ``giveUpCopy()``, ``close()`` removes its last
-    ///   files.
+    /// - Parameter path: an absolute path, at which no file exists.
+    /// - Throws: ``StoreError``. No file of the copy is left then, but after ``giveUpCopy()`` the last files of the
+    ///   copy stay until ``close()``.
     func copy(to path: String) async throws(StoreError) -> StoreCopy
 
     /// Ends a call of ``copy(to:)`` at once, even if the store hangs, and makes no further copy. Call it when the
@@ -65,7 +67,7 @@ extension GatewayStore {
 package struct StoreOpening: Hashable, Sendable {
     /// A random number that the store keeps for ever.
     package var node: UInt64
-    /// The number of times that the store was opened, this time included.
+    /// The number of this opening. Each opening of the store has a larger number than all before it.
     package var epoch: UInt64
     /// The key of the replay filter's hash. The store keeps it for ever, so hashes of an earlier process stay valid.
     package var hashKey: [UInt8]
@@ -82,7 +84,7 @@ package struct StoreOpening: Hashable, Sendable {
 
 /// The bytes of one group commit.
 package struct StoredSegment: Hashable, Sendable {
-    /// The number of the segment. Numbers ascend, and are never used twice.
+    /// The number of the segment. Later segments have larger numbers, and no number is used twice.
     package var number: UInt64
     package var bytes: [UInt8]
 
@@ -101,8 +103,8 @@ package enum StoreTable: UInt8, Sendable, CaseIterable {
     /// The lines that the file of rejections does not have yet; see ``RejectionList``. The key is the number of the
     /// line, big-endian.
     ///
-    /// In a ``SharedStore``, the table is the list of rejections itself. The key is the number of the notification, and
-    /// a line whose key is there already changes nothing.
+    /// In a ``SharedStore``, the table is the list of rejections itself. The key is the number of the notification. A
+    /// line whose key exists already changes nothing.
     case rejections = 3
     /// The place in the file of rejections up to which the lines are written; see ``ListPlace``.
     case list = 4
@@ -113,13 +115,13 @@ package enum StoreTable: UInt8, Sendable, CaseIterable {
     /// The time at which this store was copied from another one; see ``CopyRow``.
     case copy = 7
 
-    /// Makes a key that begins with the length of a client's name (1) and the name, cut to 255 bytes.
+    /// Makes a key: the length of the client's name (1), the name, and the rest. The name is cut to 255 bytes.
     static func key(client name: String, _ rest: some Sequence<UInt8>) -> [UInt8] {
         let name = Array(name.utf8.prefix(255))
         return [UInt8(name.count)] + name + rest
     }
 
-    /// Splits such a key into the name and the rest; nil if it is too short.
+    /// Splits a key of ``key(client:_:)`` into the name and the rest; nil if it is too short.
     static func client(ofKey key: [UInt8]) -> (name: String, rest: ArraySlice<UInt8>)? {
         guard let length = key.first, key.count > Int(length) else { return nil }
         return (String(decoding: key[1...][..<(Int(length) + 1)], as: UTF8.self), key[(Int(length) + 1)...])
@@ -183,9 +185,9 @@ package enum StoreAnswer: Hashable, Sendable {
     /// The commit is written, and a killed process does not lose it.
     case durable
     /// Another process has the store. If the store is shared, that process has or gets the notifications of the commit;
-    /// see ``SharedStore``. Otherwise it may not have them, and no later commit will be written.
+    /// see ``SharedStore``. If not, that process may lack them, and no later commit will be written.
     case fenced
-    /// The commit may not be written, but a later try may succeed. The text is one sentence.
+    /// The commit is not known to be written. A later try may succeed. The text is one sentence.
     case unavailable(String)
 }
 

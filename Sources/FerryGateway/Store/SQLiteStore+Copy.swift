@@ -5,21 +5,22 @@ internal import NIOPosix
 ///
 /// The process that has the store makes the copy, on the store's thread and with its one connection. SQLite before
 /// 3.51.3 can damage a log when two connections write, so the file stays locked for other processes; see
-/// ``SQLiteDatabase``. A second connection would begin the copy anew with each commit. One statement, such as `VACUUM
-/// INTO`, would make every commit wait for the whole copy.
+/// ``SQLiteDatabase``. If a second connection made the copy, each commit would begin the copy anew. If one statement
+/// made it, such as `VACUUM INTO`, every commit would wait for the whole copy.
 ///
 /// ```
 ///   thread   commit │ step │ commit │ commit │ step │ … │ last step │ commit
 ///   copy     ───────────────────────────────────────────▶ draft ──▶ looked at, on the disk, named
 /// ```
 extension SQLiteStore {
-    /// The time between two steps of a store in use. Commits are written in it.
+    /// The time between two steps of a store in use. Commits are written in this time.
     private static let copyPause: Duration = .milliseconds(5)
-    /// How long all steps of a store in use may take. A slower disk would keep the store busy for ever.
+    /// How long all steps of a store in use may take together. Without this limit, a slow disk would keep the store
+    /// busy for ever.
     private static let copyLimit: Duration = .seconds(600)
-    /// The thread for the files of copies. The common pool looks up the names of hosts, so a slow disk there would keep
-    /// the gateway from APNs. The thread is never stopped, because a disk that hangs would then keep the process from
-    /// its end.
+    /// The thread for the files of copies. The common pool also looks up the names of hosts. If it waited for a slow
+    /// disk, the gateway could not reach APNs. The thread is never stopped, because the process would then wait for a
+    /// disk that hangs.
     private static let fileThread: NIOThreadPool = {
         let pool = NIOThreadPool(numberOfThreads: 1)
         pool.start()
@@ -47,7 +48,8 @@ extension SQLiteStore {
         }
     }
 
-    /// Copies a store that no process has. Neither an epoch nor a table changes, so the last release can still open it.
+    /// Copies a store that no process has open. The store does not change, so the release that wrote it can still open
+    /// it.
     package static func copy(storeAt store: String, to path: String) async throws(StoreError) -> StoreCopy {
         let store = SQLiteStore(path: store)
         do {
@@ -88,11 +90,12 @@ extension SQLiteStore {
     }
 
     private func releaseCopy() async {
-        // The call fails only if the store was closed, which has ended the claim.
+        // The call fails only if the store was closed. Its close has ended the claim, too.
         _ = try? await self.run { core throws(StoreError) in core.releaseCopy() }
     }
 
-    /// Runs `body` on a thread for which no commit waits, because the end of a copy reads and writes all its bytes.
+    /// Runs `body` on a thread for which no commit waits, because finishing a copy reads all its bytes and waits for
+    /// the disk.
     private static func besideTheStore<Result: Sendable>(
         _ body: @escaping @Sendable () throws(StoreError) -> Result
     ) async throws(StoreError) -> Result {

@@ -3,15 +3,15 @@ internal import NIOPosix
 
 /// A store in one SQLite file, with its own thread.
 ///
-/// A second file with the ending `-mark` is beside it; see ``HighWaterMark``. Removed rows and segments stay in the
-/// file until others overwrite them. So only the owner may read the file.
+/// A second file with the ending `-mark` is beside it; see ``HighWaterMark``. The bytes of removed rows and segments,
+/// with device tokens, stay in the file until others overwrite them. So only the user of the process may read the file.
 package final class SQLiteStore: GatewayStore {
     private let core: SQLiteStoreCore
     private let thread = NIOThreadPool(numberOfThreads: 1)
     let desk = CopyDesk()
 
     /// - Parameters:
-    ///   - path: the file. It is made if it does not exist.
+    ///   - path: the path of the file. The file is made if it does not exist.
     ///   - survivesPowerLoss: whether a commit waits for the disk. Without it a killed process loses nothing, but a
     ///     loss of power may lose the last commits.
     ///   - warn: gets a sentence about anything unusual when the store is opened, on the store's thread.

@@ -25,11 +25,11 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     static let isClosed = StoreError("The store is closed.")
 
-    /// The largest size of a page of segments, in bytes. One longer segment is a page of its own.
+    /// The size in bytes at which a page of segments or rows is full. The last segment or row may exceed it.
     private static let pageLength = 4 << 20
     private static let keyLength = 16
-    /// The version of the tables. A gateway that knows only an earlier version refuses the file, because it would leave
-    /// the lines of the list of rejections there.
+    /// The version of the tables. A gateway that knows only an earlier version refuses the file. Otherwise it would
+    /// never write the lines of the list of rejections that wait in the file.
     private static let version: Int64 = 2
 
     private let path: String
@@ -37,12 +37,13 @@ final class SQLiteStoreCore: @unchecked Sendable {
     private let warn: (String) -> Void
     private let waitForCommit: () -> Void
     private var file: File?
-    /// The store that was opened for a copy alone, until all its pages are copied, and its marks at that time.
+    /// The store that was opened for a copy alone, and its marks when it was opened; nil after all its pages are
+    /// copied.
     private var source: (database: SQLiteDatabase, marks: [HighWaterMark.Contents])?
-    /// The claimed copy, with its backup while that takes its steps; nil if no copy is claimed.
+    /// The files of the claimed copy, and its backup while pages are copied; nil if no copy is claimed.
     private var copying: (files: CopyFiles, backup: SQLiteBackup?)?
-    /// The first commit that was refused, with the reason. Later ones are refused until it is repeated. Otherwise an
-    /// older row would replace a newer one.
+    /// The refused commit, with the reason. Later commits are refused until this commit is repeated. Otherwise an older
+    /// row would replace a newer one.
     private var refused: (number: UInt64, reason: String)?
 
     /// - Parameter waitForCommit: waits until a commit of another process is over. A commit takes some milliseconds.
@@ -62,8 +63,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         let mark = try self.take()
         let database = try self.lock()
         do throws(StoreError) {
-            // Another process may have left its mark meanwhile, and wait for the lock. The owner of this store tries
-            // again.
+            // Another process may have left its mark meanwhile, and may wait for the lock. The caller tries again.
             guard !mark.isTaken else {
                 throw StoreError("Another process opens the store \(self.path) at the same time.", isInUse: true)
             }
@@ -79,8 +79,8 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     /// Takes the store from a process that may have it without the lock.
     ///
-    /// The other process finds the mark, and acknowledges no further commit. This process reads the log only then, because
-    /// SQLite reads it once, and would not see later commits.
+    /// The other process finds the mark, and acknowledges no further commit. Only after that, this process reads the
+    /// log. SQLite reads the log once, so an earlier reading would miss later commits.
     private func take() throws(StoreError) -> HighWaterMark {
         let database = try self.lock()
         database.keepLogAtClose()
@@ -124,8 +124,8 @@ final class SQLiteStoreCore: @unchecked Sendable {
             throw StoreError(error.description)
         }
         if finding == .isNew, last > 0 {
-            // The gateway starts anyway, because the operator removes a damaged mark. A loss could no longer be
-            // detected.
+            // The gateway starts anyway, because an operator may have removed a damaged mark. Without the mark, lost
+            // commits are not noticed, so there is a warning.
             self.warn(
                 "The store's mark \(self.markPath) was missing, and is made anew. If the store has lost its last commits, "
                     + "this start cannot see it."
@@ -179,7 +179,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         return (file, opening)
     }
 
-    /// Makes the tables of a new file, or converts those of the last release.
+    /// Makes the tables of a new file, or takes over those of version 1.
     private static func migrate(_ database: SQLiteDatabase) throws(SQLiteError) {
         try database.make(version: Self.version) { found throws(SQLiteError) in
             // Version 1 had the same tables, but no lines of the list of rejections, so nothing has to be changed.
@@ -209,7 +209,8 @@ final class SQLiteStoreCore: @unchecked Sendable {
             var segments: [StoredSegment] = []
             var length = 0
             var last = after
-            // Each segment has a statement of its own. A reader that stays open would let the log grow without limit.
+            // Each segment is read with a statement of its own. If one statement stayed open, the log would grow
+            // without limit.
             let next = try file.database.prepare(
                 "SELECT number, bytes FROM segments WHERE number > ? ORDER BY number LIMIT 1"
             )
@@ -241,7 +242,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     func rows(_ table: StoreTable, after: [UInt8], limit: Int) throws(StoreError) -> [StoreRow] {
         try self.read { file throws(SQLiteError) in
-            // Each row has a statement of its own, as each segment has.
+            // Each row is read with a statement of its own, as in ``segments(after:)``.
             let next = try file.database.prepare(
                 "SELECT key, value FROM rows WHERE kind = ? AND key > ? ORDER BY key LIMIT 1"
             )
@@ -289,7 +290,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         guard let file else { return .unavailable(Self.isClosed.description) }
         guard !self.isTaken(file) else { return .fenced }
         if let refused, refused.number < commit.segment.number { return .unavailable(refused.reason) }
-        // If the file was removed, a commit to it would be lost when the process ends.
+        // If the file was removed, its commits would be lost when the process ends.
         guard file.database.isInPlace else {
             let reason =
                 "The store's file \(self.path) was removed or replaced while it was open. Put it back, or start anew."
@@ -310,15 +311,15 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
     }
 
-    /// Whether another process has opened the store after this one. SQLite's lock prevents that, but not every shared
-    /// file system has locks.
+    /// Whether another process has opened the store after this one. SQLite's lock prevents this, but some shared file
+    /// systems have no locks.
     private func isTaken(_ file: File) -> Bool {
         guard file.mark.isTaken else { return false }
         file.database.keepLogAtClose()
         return true
     }
 
-    /// Returns false if the commit is not of the present epoch.
+    /// Writes a commit. Returns false, and writes nothing, if the commit is not of the present epoch.
     private static func write(_ commit: StoreCommit, _ file: File) throws(SQLiteError) -> Bool {
         let number = Int64(bitPattern: commit.segment.number)
         try file.advance.run([.integer(number), .integer(Int64(bitPattern: commit.epoch))])
@@ -337,11 +338,12 @@ final class SQLiteStoreCore: @unchecked Sendable {
     }
 
     func close() {
-        // The process may end now, and would leave half a copy behind.
+        // The process may end next, and would leave half a copy behind.
         self.copying?.backup?.end()
         self.copying?.files.remove()
         self.copying = nil
-        // A process without a commit has not looked yet whether the store is taken.
+        // A process that has committed nothing has not looked yet whether the store is taken. If it is, the log must
+        // stay for the other process.
         if let file { _ = self.isTaken(file) }
         self.file = nil
         self.source = nil
@@ -349,25 +351,26 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     // MARK: Copies
 
-    /// Opens the file for a copy alone. Its mark stays as it is: without locks on the file system, a gateway may have the
-    /// store all the same.
+    /// Opens the file for a copy alone. Its mark stays as it is, because on a file system without locks a gateway may
+    /// have the store in spite of the lock.
     func openForCopy() throws(StoreError) {
         guard access(self.path, F_OK) == 0 else {
             throw StoreError("There is no store at \(self.path), so there is nothing to copy.")
         }
-        // A store that is opened afterwards has every commit of which the mark tells.
+        // The marks are read before the store is opened. So the store has every commit that the marks name.
         let found = Result { () throws(StoreError) in try self.foreignMarks() }
         let database: SQLiteDatabase
         var (version, last): (Int64, UInt64) = (0, 0)
         do {
             database = try SQLiteDatabase(path: self.path, durability: self.durability)
-            // On a file system without locks, a gateway may have the store all the same.
+            // On a file system without locks, a gateway may still use the log.
             database.keepLogAtClose()
             try database.prepare("PRAGMA user_version").run { row in version = row.integer(0) }
             try database.prepare("SELECT last FROM store").run { row in last = UInt64(bitPattern: row.integer(0)) }
         } catch {
-            // Half of another process's commit looks like damage. Without a mark that shows the process, nobody may be told to
-            // move the store away. Other errors say more than the fault of a mark.
+            // Half of another process's commit looks like damage. Only the marks show that process. If the marks cannot
+            // be read, no error may advise to move a damaged store away, so the fault of the marks is thrown. Any other
+            // error of the store says more than that fault.
             switch found {
             case .success(let marks): if error.kind != .locked { try self.requireUnused(since: marks) }
             case .failure(let fault): if error.kind == .damaged { throw fault }
@@ -378,7 +381,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         guard 1...Self.version ~= version else {
             throw StoreError("A later version of Ferry wrote the store \(self.path). Copy it with that version.")
         }
-        // A missing mark is not made here. The next start of the gateway warns of it.
+        // A missing mark is no error here, and is not made anew. The next start of the gateway warns of it.
         if let number = marks.map(\.number).max(), number > last {
             try self.requireUnused(since: marks)
             throw StoreError(
@@ -390,7 +393,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         self.source = (database, marks)
     }
 
-    /// The marks of a store that another process may have.
+    /// The marks of a store that another process may have open.
     private func foreignMarks() throws(StoreError) -> [HighWaterMark.Contents] {
         do throws(HighWaterMark.Fault) {
             return try HighWaterMark.contents(of: self.path)
@@ -400,8 +403,8 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
     }
 
-    /// Refuses a copy of a store to which another process has committed since the marks were read, although nobody has the
-    /// lock. The copy may have half of a commit.
+    /// Refuses a copy of a store to which another process has committed since the marks were read, although nobody has
+    /// the lock. Such a copy may have half of a commit.
     private func requireUnused(since marks: [HighWaterMark.Contents]) throws(StoreError) {
         guard try self.foreignMarks() == marks else {
             throw StoreError(
@@ -411,7 +414,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
     }
 
-    /// Notes the files of the copy that is made. Returns the facts that the copy needs.
+    /// Notes the files of a copy that begins. Returns the facts that the copy needs.
     func claimCopy(_ files: CopyFiles) throws(StoreError) -> CopyClaim {
         guard let database = self.file?.database ?? self.source?.database else { throw Self.isClosed }
         assert(self.copying == nil, "the desk lets one copy be made at a time")
@@ -467,10 +470,11 @@ final class SQLiteStoreCore: @unchecked Sendable {
         } catch {
             throw StoreError("The copy cannot be made. \(error)")
         }
-        // Commits from now on are not in the copy. The copy's file is closed, so that another thread can finish it.
+        // The copy has no later commits. Its file is closed, so that another thread can finish it.
         backup.end()
         self.copying?.backup = nil
-        // A store that was opened for a copy alone is closed, and another process may take it while the copy is finished.
+        // A store that was opened for a copy alone is closed here. Another process may take it while the copy is
+        // finished.
         if let (database, marks) = self.source.take() {
             if database.hasLog { self.waitForCommit() }
             try self.requireUnused(since: marks)

@@ -1,22 +1,23 @@
 package import FerryMachine
 
-/// A store that several gateways share. One of them owns it at a time. It may lose the store while it runs, for example
-/// because its machine was paused.
+/// A store that several gateways share. One gateway at a time owns the store. The owner may lose the store while it
+/// runs, for example because its computer was paused.
 ///
 /// ```
 ///   owner ──▶ onFenced ──▶ each commit is handed over, and answered `fenced` ──▶ close
 /// ```
 ///
-/// A former owner still has notifications that the new owner does not know. It goes on to append them. The store keeps
+/// A former owner still has notifications that the new owner does not know, and goes on to append them. The store keeps
 /// them for the new owner, which gets them with ``onLate(_:)``.
 package protocol SharedStore: GatewayStore {
-    /// The right of this process to send. The store extends it with each sign that the process is still the owner.
+    /// The right of this process to send notifications. The store extends the right with each sign that the process is
+    /// still the owner.
     var right: ForwardingRight { get }
 
-    /// Sets the closure that is called once, on any thread, when another process has the store; at once if that has
-    /// happened already. The right has ended before, for good. The call comes before the first answer
-    /// ``StoreAnswer/fenced``. From then on the store hands each commit over, and repeats that until the commit has its
-    /// answer. While the database cannot be reached, commits have no answer.
+    /// Sets the closure that is called once, on any thread, when another process has the store; at once if another
+    /// process has it already. Before this call, the right has ended for good. The first answer ``StoreAnswer/fenced``
+    /// comes after this call. From then on, the store hands each commit over, and tries until it can answer the commit.
+    /// While the database cannot be reached, commits have no answer.
     func onFenced(_ body: @escaping @Sendable () -> Void)
 
     /// Sets the closure that gets the segments that a former owner handed over, in ascending order, on any thread. It

@@ -3,7 +3,7 @@ internal import NIOCore
 /// A copy of a store in a file of its own.
 package struct StoreCopy: Hashable, Codable, Sendable {
     package var path: String
-    /// The time of the last commit that can be in the copy, in UNIX seconds.
+    /// When the last page was copied, in UNIX seconds. The copy has no later commits.
     package var copiedAt: UInt32
     package var bytes: Int
 
@@ -20,17 +20,19 @@ struct CopyClaim: Sendable {
     var size: Int
     /// The epoch that the copy gets.
     var epoch: UInt64
-    /// The file system on which the copy must be: that of the store. The store's thread writes the copy, and each commit
-    /// writes into it, so another disk that hangs would stop the gateway. Nil if the store was opened for a copy alone.
+    /// The number of the store's file system, on which the copy must be, too; nil if the store was opened for a copy
+    /// alone. The store's thread writes the copy, and each commit also writes into it. So another disk that hangs would
+    /// stop the gateway.
     var device: UInt64?
 
     /// Whether a gateway has the store, so that commits wait for the copy.
     var isInUse: Bool { self.device != nil }
 }
 
-/// The row of ``StoreTable/copy``. Only a copy has this row, and the first commit to the copy removes it.
+/// The row of ``StoreTable/copy``. Only a copy has this row. The first commit to the copy removes the row.
 ///
-/// An older program does not know the row, and leaves it. So the row counts only until the copy has a commit of its own.
+/// An older version of Ferry does not know the row, and does not remove it. So the row counts only until the copy has a
+/// commit of its own.
 ///
 /// The value is the time of the copy in UNIX seconds (4) and the epoch of the copy (8), big-endian.
 enum CopyRow {
