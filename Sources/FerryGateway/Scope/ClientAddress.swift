@@ -1,6 +1,7 @@
 internal import NIOCore
 
-/// A client, and the address from which it connects. Connections with the same ones share a replay filter.
+/// A client, and the address from which it connects. Connections with the same client and address share a replay
+/// filter.
 package struct ClientAddress: Hashable, Sendable {
     /// The name of the client for people.
     package var client: String
@@ -12,9 +13,10 @@ package struct ClientAddress: Hashable, Sendable {
         self.address = address
     }
 
-    /// - Parameter bytes: the IP address: four or sixteen bytes in network order. With another number, there is no value.
+    /// - Parameter bytes: the IP address: four or sixteen bytes in network order. With another number of bytes, the
+    ///   result is nil.
     init?(client: String, _ bytes: [UInt8]) {
-        // Of an IPv6 address, the scope has the network alone.
+        // The scope has only the network of an IPv6 address.
         let scope = ReplayScope(identity: 0, address: bytes).addressBytes
         guard let address = try? SocketAddress(packedIPAddress: ByteBuffer(bytes: scope), port: 0).ipAddress else {
             return nil

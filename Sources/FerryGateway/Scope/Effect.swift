@@ -31,7 +31,7 @@ enum Effect: Hashable, Sendable {
     /// No error response will tell the rejection of this job, so the next push to the token may be refused. Nil if the
     /// notification had no job.
     case deferRejection(of: JobID?)
-    /// The client counts the notification as accepted, because its answer took too long.
+    /// The client counts the notification as accepted, because the answer took too long.
     case release(JobID)
     /// A faulty notification was read.
     ///
@@ -42,7 +42,8 @@ enum Effect: Hashable, Sendable {
 
     // For the journal.
 
-    /// Note that this episode begins, and call ``GatewayScope/durable(_:_:_:)`` when the store has it.
+    /// Write to the journal that this episode begins, and call ``GatewayScope/durable(_:_:_:)`` when the store has the
+    /// record.
     case begin(EpisodeID, named: JobID?)
     /// The connection gave up the error response that begins this episode.
     case giveUp(EpisodeID)

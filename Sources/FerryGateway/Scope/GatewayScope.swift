@@ -9,20 +9,20 @@ internal import NIOCore
 /// ```
 ///   bytes ──▶ GatewayConnection ──▶ ReplayFilter ──▶ admit
 ///                    ▲                   ▲             │
-///                    └──── error ────────┴── result ───┘
+///                    └───────────────────┴── result ───┘
 /// ```
 ///
 /// An input appends its effects to the caller's list. A turn is ``begin(now:)``, then inputs, then ``end(_:_:)``.
 struct GatewayScope: ~Copyable {
-    /// The facts outside of a scope that an input needs.
+    /// The facts from outside of the scope that an input needs.
     struct Surroundings {
         var now: Moment
-        /// The room for unresolved notifications.
+        /// The state of the spool, which takes unresolved notifications.
         var spool: GatewayConnection.Spool
         var tellable = Tellable.everything
     }
 
-    /// The deadline of a connection. A timer that fires too early does no harm, so most inputs set no new one.
+    /// The deadline of a connection. A timer that fires too early does no harm, so most inputs set no new timer.
     private struct Timer: Comparable {
         var at: NIODeadline
         var connection: ConnectionID
@@ -64,8 +64,9 @@ struct GatewayScope: ~Copyable {
         case nothing
     }
 
-    /// Returns the standing for a connection. A client that may not be told its rejections counts as one that sends too many
-    /// copies, or as one that hears nothing, so that its rejections are deferred.
+    /// Returns the standing for a connection. While no rejection may be told, the client counts as one that sends too
+    /// many copies. While nothing may be told, it counts as one that never repeats followers. In both cases its
+    /// rejections are deferred.
     private static func standing(
         _ standing: ReplayFilter.Standing,
         _ around: Surroundings
@@ -101,7 +102,7 @@ struct GatewayScope: ~Copyable {
         self.nextDeadline = [self.timers.min?.at, self.filter.nextDeadline].compactMap(\.self).min()
     }
 
-    /// Wakes the connections that wait for the first trait of their client.
+    /// Lets the connections go on that wait for the first trait of their client.
     private mutating func lookAgain(_ around: Surroundings, _ effects: inout [Effect]) {
         guard !self.undecided.isEmpty else { return }
         let waiting = self.undecided.sorted { $0.rawValue < $1.rawValue }
@@ -162,7 +163,7 @@ struct GatewayScope: ~Copyable {
         self.tellRefusals(from: start, around, &effects)
     }
 
-    /// Sets `mayHear` of the faulty notifications, which is known only after the whole input.
+    /// Sets `mayHear` of the faulty notifications in this input. The value is known only after the whole input.
     private func tellRefusals(from start: Int, _ around: Surroundings, _ effects: inout [Effect]) {
         for index in effects.indices.dropFirst(start) {
             guard case .refuse(let refusal, _) = effects[index] else { continue }
@@ -215,8 +216,8 @@ struct GatewayScope: ~Copyable {
     /// Passes the result of a job to a notification that waits for it.
     ///
     /// - Parameter standing: the standing of the client.
-    /// - Returns: whether the connection tells or defers a rejection. It does neither if it is closed, or if the
-    ///   notification is a follower, whose rejection the replay filter keeps for a copy.
+    /// - Returns: whether the connection tells or defers a rejection. A closed connection does neither. For a follower,
+    ///   the replay filter keeps the rejection, and a copy tells it.
     mutating func settled(
         _ reader: Job.Reader,
         _ job: JobID,
@@ -250,14 +251,14 @@ struct GatewayScope: ~Copyable {
         }
     }
 
-    /// Notes that the store has the episode. The connection may have given it up since.
+    /// Notes that the store has the episode. The connection may have given the episode up meanwhile.
     mutating func durable(_ episode: EpisodeID, _ around: Surroundings, _ effects: inout [Effect]) {
         self.step(episode.connection, around, &effects) {
             $0.durable(episode, now: $1, standing: $2, effects: &$3)
         }
     }
 
-    /// Lets a connection look at the changed state of the store.
+    /// Passes the changed state of the store to a connection.
     mutating func look(_ id: ConnectionID, _ around: Surroundings, _ effects: inout [Effect]) {
         self.step(id, around, &effects) { $0.timePassed(now: $1, standing: $2, effects: &$3) }
     }
@@ -280,7 +281,7 @@ struct GatewayScope: ~Copyable {
 
     mutating func restore(_ habits: SendingHabits, _ replayClass: ReplayClass, shownAt: UInt32) {
         self.filter.restore(habits, replayClass, shownAt: shownAt)
-        // The store has these already, so the turn must not report them as learned.
+        // The store already has these habits and this class, so the turn must not report them as learned.
         self.known = (self.filter.replayClass, self.filter.habits)
     }
 
@@ -318,7 +319,7 @@ struct GatewayScope: ~Copyable {
         self.perform(action, index, around, &effects)
     }
 
-    /// Fails in a debug build: the machine has the place of a connection that the scope does not have.
+    /// Fails in a debug build, because the machine knows a connection that the scope does not have.
     private static func noConnection() { assertionFailure("a connection that has a place is open in its scope") }
 
     /// Passes a connection's evidence about its client to the filter.
@@ -326,7 +327,6 @@ struct GatewayScope: ~Copyable {
         filter.note(entry.connection)
     }
 
-    /// Carries out the action of a connection.
     private mutating func perform(
         _ action: GatewayConnection.Action,
         _ index: Int,

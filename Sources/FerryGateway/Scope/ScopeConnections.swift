@@ -6,7 +6,7 @@ internal import NIOCore
 struct ScopeConnections: ~Copyable {
     struct Entry: ~Copyable {
         var connection: GatewayConnection
-        /// Whether the owner reads, by the last effect.
+        /// Whether the owner reads from the connection, as the last effect told it.
         var isReading = true
         /// The earliest timer that is set for the connection.
         var timer = NIODeadline.distantFuture
@@ -14,7 +14,7 @@ struct ScopeConnections: ~Copyable {
         var journalled: EpisodeID?
         /// Whether the journal has a record of the connection.
         var isJournalled = false
-        /// Whether the timer must be set again at the end of the turn.
+        /// Whether the connection had an input in this turn, so that its timer must be set again at the end.
         var isTouched = false
 
         init(_ connection: consuming GatewayConnection) { self.connection = connection }
@@ -24,7 +24,7 @@ struct ScopeConnections: ~Copyable {
     var all = UniqueArray<Entry>()
     private var indices: [ConnectionID: Int] = [:]
 
-    /// Returns the place of a connection; nil if it is closed. A removal changes the places.
+    /// Returns the place of a connection; nil if the connection is closed. A removal changes the places.
     func index(of id: ConnectionID) -> Int? { self.indices[id] }
 
     mutating func append(_ connection: consuming GatewayConnection) {
@@ -32,7 +32,7 @@ struct ScopeConnections: ~Copyable {
         self.all.append(Entry(connection))
     }
 
-    /// Removes a connection. The last one takes its place.
+    /// Removes a connection. The last connection moves to its place.
     mutating func remove(at index: Int) {
         let last = self.all.count - 1
         self.indices[self.all[index].connection.id] = nil

@@ -5,7 +5,8 @@ internal import NIOCore
 
 /// All scopes, within the bounds that they share, and the next of their deadlines.
 struct Scopes: ~Copyable {
-    /// The place of a scope. When it is used again, its generation grows, so no late answer meets another scope.
+    /// The place of a scope. When a scope is forgotten, the generation grows. So a late answer never meets another
+    /// scope at the same place.
     struct Place: Hashable, Sendable {
         fileprivate var index: Int
         fileprivate var generation: UInt32
@@ -17,9 +18,9 @@ struct Scopes: ~Copyable {
         var scope: GatewayScope
         /// Whether the client has connected to this process.
         var wasOpened = false
-        /// The number of the filter's entries that is included in the sums.
+        /// The number of the filter's entries that the sums include.
         var entryCount = 0
-        /// The deadlines of the scope in the heap, each earlier than the one before it.
+        /// The deadlines of the scope that are in the heap, each earlier than the deadline before it.
         var deadlines: [NIODeadline] = []
 
         init(generation: UInt32, _ scope: consuming GatewayScope) {
@@ -44,7 +45,7 @@ struct Scopes: ~Copyable {
     private var identities: [Int: Int] = [:]
     /// The number of entries of all filters.
     private(set) var entryCount = 0
-    /// The scopes without a connection, each with a number that grows. The scope that was left first has the lowest.
+    /// The scopes without a connection, with ascending numbers. The scope that was left first has the lowest number.
     private var idle: [ReplayScope: UInt64] = [:]
     private var idleCount: UInt64 = 0
     private let isStored: Bool
@@ -144,7 +145,7 @@ struct Scopes: ~Copyable {
         return nil
     }
 
-    /// Sets the deadline of a scope. A deadline that is too early does no harm, so most inputs set no new one.
+    /// Sets the deadline of a scope. A deadline that is too early does no harm, so most inputs set no new deadline.
     private mutating func schedule(_ place: Place) {
         guard let at = self.cells[place.index].scope.nextDeadline else { return }
         if let earliest = self.cells[place.index].deadlines.last, earliest <= at { return }
@@ -164,7 +165,7 @@ struct Scopes: ~Copyable {
         self.identities[identity] = count == 0 ? nil : count
     }
 
-    /// Ends an episode of the scope that has the oldest one. Returns false if there is no episode.
+    /// Ends an episode of the scope that has the oldest episode. Returns false if there is no episode.
     ///
     /// - Parameter identity: the identity whose episode ends; nil for any.
     private mutating func evictOldest(of identity: Int?, _ effects: inout [Effect]) -> Bool {
@@ -190,9 +191,9 @@ struct Scopes: ~Copyable {
         self.idle[self.cells[place.index].scope.key] = nil
     }
 
-    /// Notes that a scope may have lost its last connection. Above the bound, forgets the oldest scopes without a
-    /// connection and without an episode. If their clients come back, they are unknown. Returns those whose rows must go,
-    /// too: a client that never connected to this process may be another shard's.
+    /// Notes that a scope may have lost its last connection. Above the bound, forgets the scopes that were left first
+    /// and have no episode. Returns the forgotten scopes whose rows must be removed. A row stays if the client never
+    /// connected to this process, because the client may belong to another shard.
     mutating func closed(_ place: Place) -> [ReplayScope] {
         guard !self.cells[place.index].scope.isOpen else { return [] }
         self.becomeIdle(self.cells[place.index].scope.key)
