@@ -1,7 +1,7 @@
 internal import FerryPlatform
 
 extension BootIdentifier {
-    /// The present run of this machine; nil if it cannot be read. Linux has it in a file.
+    /// The present run of the operating system, which Linux has in a file; nil if it cannot be read.
     static var current: BootIdentifier? {
         guard let file = fopen("/proc/sys/kernel/random/boot_id", "re") else { return nil }
         defer { fclose(file) }

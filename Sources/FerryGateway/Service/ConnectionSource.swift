@@ -1,9 +1,10 @@
 internal import FerryServer
 internal import NIOCore
 
-/// The place from which a connection's client comes. Behind a proxy it is the client's, not the proxy's.
+/// The address from which a connection's client comes. If a proxy names the client, it is the client's address, and
+/// otherwise that of the socket.
 struct ConnectionSource {
-    /// The address is kept, because a socket no longer knows it after a reset.
+    /// The address is kept, because after a reset the socket no longer knows its address.
     private var address: SocketAddress?
     private var proxied: ProxiedConnection?
 
@@ -18,13 +19,14 @@ struct ConnectionSource {
         if let client = connection.client { self.address = client }
     }
 
-    /// Whether the socket leads to a proxy. What the system knows of it, such as acknowledgements, is about the proxy.
+    /// Whether the socket leads to a proxy. The system's facts about the socket, such as acknowledgements, are then
+    /// facts about the proxy.
     var isProxied: Bool { self.proxied != nil }
     /// The address for people.
     var name: String { self.address?.ipAddress ?? "a client" }
     /// The IP address in network order; empty for a socket without one.
     var bytes: [UInt8] { self.address?.ipBytes ?? [] }
-    /// ``bytes``, which are empty also if a proxy does not name its client: the address is the proxy's then.
+    /// ``bytes``, but empty if a proxy does not name its client, because ``bytes`` are then the proxy's.
     var clientBytes: [UInt8] { self.isProxied && self.proxied?.client == nil ? [] : self.bytes }
 
     /// Returns the round trip to the client.

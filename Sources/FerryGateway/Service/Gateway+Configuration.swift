@@ -2,29 +2,31 @@ package import FerryOpenSSL
 package import FerryServer
 
 extension Gateway {
-    /// One entry of the addresses at which old clients connect. Entries with the same address share its socket.
+    /// An entry of the configuration with an address at which old clients connect. Doors with the same address share a
+    /// socket.
     package struct Door: Sendable {
         /// The host to bind, as a name or an address.
         package var host = "127.0.0.1"
         /// The port to bind; 0 for any.
         package var port = 0
-        /// Whether clients may connect. Without it, the door has a feedback service only.
+        /// Whether clients may connect. If false, the door has a feedback service only.
         package var hasClients = true
         /// The port of the feedback service; 0 for any port, nil for no service.
         package var feedbackPort: Int?
         /// A socket that listens already, in place of ``host`` and ``port``.
         package var passed: PassedSocket?
-        /// A socket of the feedback service that listens already. With it there is a feedback service, even if
+        /// A socket of the feedback service that listens already. If it is set, there is a feedback service, even if
         /// ``feedbackPort`` is nil.
         package var passedFeedback: PassedSocket?
         /// The server names (SNI) for which clients come through this door. A door without names is for all other
-        /// clients of its address. Each address needs one such door.
+        /// clients of its address. Each address needs one door without names.
         package var serverNames: [String] = []
-        /// The gateway's certificate and key. The key should be RSA, because old clients support no other.
+        /// The gateway's certificate and key. The key should be RSA, because old clients support no other kind.
         package var identity: TLSIdentity
-        /// The oldest TLS that a client may use. Doors at the same address have the same.
+        /// The profile that sets the oldest version of TLS for clients. Doors at the same address have the same
+        /// profile.
         package var tlsProfile = TLSProfile.modern
-        /// The proxies through which clients come. Doors at the same address have the same.
+        /// The proxies through which clients come. Doors at the same address have the same proxies.
         package var proxies = TrustedProxies()
         /// The clients, and the signs by which each is recognized.
         package var clients: GatewayClients
@@ -45,7 +47,7 @@ extension Gateway {
         /// process has them.
         package var succession: Succession?
         /// The upstreams, in the order of those given to ``Gateway/start(_:upstreams:on:)``. Empty if the upstreams
-        /// have no names, and the gateway is never reloaded.
+        /// have no names. Such a gateway cannot be reloaded.
         package var upstreams: [GatewayTables.Upstream] = []
         /// The identities. They decide how each client's notifications are forwarded.
         package var identities: [ClientIdentity]
@@ -54,11 +56,12 @@ extension Gateway {
         package var store: (any GatewayStore)?
         /// The file of the list of rejections; nil if only ``onEvent`` gets the rejections.
         package var list: ListFile?
-        /// Called on the gateway's event loop, once, when another process has taken a ``SharedStore``, and this gateway has
-        /// handed over what it had and closed its clients. Shut it down then.
+        /// Called once on the gateway's event loop, after another process has taken a ``SharedStore``. By then, this
+        /// gateway has handed everything over, and closed its clients. Shut it down then.
         package var onHandedOver: @Sendable () -> Void = {}
-        /// Called on the gateway's event loop when a connection of a client opens (true), and when it has ended (false). It
-        /// must not block. Connections whose client has no known address are left out.
+        /// Called on the gateway's event loop when a connection of a client opens (true), and when it has ended
+        /// (false). It must not block. Connections of ferry doctor, and of clients without a known address, are left
+        /// out.
         package var onConnection: (@Sendable (ClientAddress, _ isOpen: Bool) -> Void)?
         /// Gets each event that should be logged, with the counts at that time. It runs on the gateway's event loop,
         /// and must not block.
@@ -75,7 +78,8 @@ extension Gateway {
             self.routes = routes
         }
 
-        /// The first door's members, because most gateways have one door.
+        /// The host of the first door. This member and those below are short forms, because most gateways have one
+        /// door.
         package var host: String {
             get { self.doors[0].host }
             set { self.doors[0].host = newValue }

@@ -4,11 +4,11 @@ internal import FerryServer
 package import NIOCore
 internal import NIOPosix
 
-/// The upstream of a gateway: the provider to which it forwards, made with `outcomes` as its sink, and the providers of
-/// its side connections.
+/// The upstream of a gateway: the provider to which the gateway forwards, and the providers of side connections. Each
+/// provider has its `outcomes` as its sink.
 package struct GatewayUpstream: Sendable {
-    /// The largest number of notifications that the provider should queue. Clients take no turns in its queue, so the
-    /// notifications of one client there delay those of others.
+    /// The largest number of notifications that the provider should queue. Clients take no turns in the provider's
+    /// queue, so the notifications of one client there delay those of others.
     package static let queueLimit = 1024
 
     /// A provider with one connection, made with `outcomes` as its sink.
@@ -22,8 +22,8 @@ package struct GatewayUpstream: Sendable {
         }
     }
 
-    /// Makes the provider of a side connection; nil if none can be made now. The common connection then carries the
-    /// notifications.
+    /// Makes the provider of a side connection; nil if no provider can be made now. The common connection then carries
+    /// the notifications.
     ///
     /// The provider calls `ended`, on any thread, each time that its connection ends.
     package typealias MakeSide = @Sendable (_ ended: @escaping @Sendable () -> Void) -> Side?
@@ -31,7 +31,7 @@ package struct GatewayUpstream: Sendable {
     package let provider: any PushProvider
     package let outcomes: UpstreamOutcomes
     package let makeSide: MakeSide
-    /// The figures of the provider. They stay empty unless the watch is the provider's observer.
+    /// The figures of the provider. They stay empty if the watch is not the provider's observer.
     package let watch: UpstreamWatch
 
     package init(
@@ -49,13 +49,14 @@ package struct GatewayUpstream: Sendable {
 
 /// A gateway that accepts the binary protocol from old clients, as Apple's gateway did, and forwards to any provider.
 ///
-/// All its work runs on one event loop. Any thread may call its methods. Shut every gateway down, because releasing the
-/// last reference closes nothing.
+/// All its work runs on one event loop. Any thread may call its methods. Shut every gateway down. Releasing its last
+/// reference closes nothing.
 package final class Gateway: Sendable {
-    /// How long the shutdown waits until the store and the list have everything, and then until the store is closed.
+    /// How long the shutdown waits until the store and the list have everything. It then waits as long until the store
+    /// is closed.
     private static let storeLimit: TimeAmount = .seconds(5)
-    /// The shortest time at the shutdown for answers to notifications at an upstream. If the clients end sooner than
-    /// ``GatewayBounds/ending``, the answers have the rest of that time.
+    /// The shortest time at the shutdown for answers to notifications at an upstream. If the clients end before
+    /// ``GatewayBounds/ending`` is over, the answers have the rest of that time.
     private static let answerLimit: Duration = .seconds(1)
 
     package let host: String
@@ -90,7 +91,7 @@ package final class Gateway: Sendable {
         self.listeners = listeners
         self.driver = driver
         self.numbers = Locked(numbers)
-        // These are the addresses at the start. A reload may close them.
+        // These are the addresses at the start. A reload may close these addresses.
         let first = listeners.first(.binary)
         self.host = first?.host ?? ""
         self.port = first?.port ?? 0
@@ -166,8 +167,8 @@ package final class Gateway: Sendable {
     // MARK: Notifications that wait
 
     /// Returns at most `limit` of the next notifications without a final answer that the filter admits, and the place
-    /// to continue; nil at the end. One turn of the event loop looks at some thousand notifications, so a page may be
-    /// empty and not the last.
+    /// to continue; nil at the end. One turn of the event loop looks at ``GatewayMachine/placesInTurn`` jobs at most,
+    /// so a page may be empty although it is not the last.
     package func waiting(
         after place: WaitingPlace,
         _ filter: WaitingFilter,
@@ -191,8 +192,8 @@ package final class Gateway: Sendable {
     /// Whether there is a store, which keeps letters.
     package var hasStore: Bool { self.store != nil }
 
-    /// Returns the next letters in the order of their `apns-id`s, which is nearly the order in which they were read. It
-    /// costs the event loop nothing. At the end it returns an empty list.
+    /// Returns the next letters in the order of their `apns-id`s, which is nearly the order in which the notifications
+    /// were read. The call costs the event loop nothing. At the end it returns an empty list.
     ///
     /// - Parameter after: the last letter that the caller has; nil at the beginning.
     package func letters(after: APNSID?, limit: Int) async throws(StoreError) -> [Letter] {
@@ -220,7 +221,7 @@ package final class Gateway: Sendable {
         return try await driver.eventLoop.submit { driver.drop(ids) }.get()
     }
 
-    /// Closes the store, without waiting for a disk that hangs.
+    /// Closes the store. Waits for ``storeLimit`` at most, because a disk may hang.
     private func closeStore() async {
         guard let store else { return }
         let promise = self.driver.eventLoop.makePromise(of: Void.self)
@@ -239,33 +240,34 @@ package final class Gateway: Sendable {
         await self.wait(within: Duration(Self.storeLimit)) { driver.writeRest(then: $0) }
     }
 
-    /// Stops accepting, and ends the open connections within 5 s. Without a store, it then waits until every notification
-    /// has its final answer. With one, notifications that no upstream has stay there for the next start.
+    /// Stops accepting, and ends the open connections within 5 s. Without a store, it then waits until every
+    /// notification has its final answer. With a store, notifications that no upstream has stay in the store for the
+    /// next start.
     ///
     /// Connections that come to a passed socket meanwhile wait for the next process.
     ///
     /// - Parameter limit: how long to wait for the clients, and then for answers or the store.
     /// - Returns: whether every notification has its answer or is in the store. With a store, this call also shuts the
-    ///   upstreams down. Without one, shut them down afterwards.
+    ///   upstreams down. Without a store, shut them down afterwards.
     package func shutDown(within limit: Duration) async -> Bool {
         self.listeners.close()
         let driver = self.driver
         let patience = min(limit, Duration(GatewayBounds.ending))
         var begin = ContinuousClock.now
-        // A machine that is always late must end, too.
+        // A computer that is always late must end the gateway, too, so there are three tries at most.
         for _ in 0..<3 {
             guard await !self.wait(within: patience, { driver.shutDown(then: $0) }) else { break }
             guard begin.duration(to: .now) >= patience + Duration(GatewayBounds.stopped) else { break }
-            // The process was stopped, and the machine has begun the end anew.
+            // The process was stopped for a while, so the ``GatewayMachine`` has begun the end anew.
             begin = .now
         }
-        // A handshake may take longer, and a client may send nothing.
+        // Connections that are still open are closed now, such as handshakes that take longer.
         await self.listeners.stop()
         let isSettled = await self.wait(within: limit - begin.duration(to: .now)) { driver.settle(then: $0) }
         var isOver = isSettled && self.store == nil
         if !isOver { try? await driver.eventLoop.submit { driver.abandon() }.get() }
-        // The upstreams end before the store. An answer that came after the store is closed could not be kept. The
-        // machine sends nothing more, so no further side connection is made.
+        // The upstreams end before the store, because the store could not keep an answer that came after its close. The
+        // ``GatewayMachine`` sends nothing more, so no further side connection is made.
         let left = min(limit, Duration(GatewayBounds.ending)) - begin.duration(to: .now)
         await self.endUpstreams(within: max(left, Self.answerLimit), onlySides: isOver)
         if !isOver { isOver = (try? await driver.eventLoop.submit { driver.giveUpUnanswered() }.get()) ?? false }
@@ -275,7 +277,8 @@ package final class Gateway: Sendable {
         return isOver
     }
 
-    /// Shuts the upstreams down. Without a store, ``shutDown(within:)`` leaves their common connections open.
+    /// Shuts the upstreams down. Without a store, ``shutDown(within:)`` leaves their common connections open if every
+    /// notification has its answer.
     package func shutDownUpstreams(within limit: Duration) async {
         await self.endUpstreams(within: limit, onlySides: false)
     }
@@ -299,7 +302,7 @@ package final class Gateway: Sendable {
 
     /// Shuts the upstreams down at the same time. Answers that come meanwhile are kept.
     ///
-    /// - Parameter onlySides: whether the common connections stay, because nothing waits for their answers.
+    /// - Parameter onlySides: whether the common connections stay open, because no notification waits for an answer.
     private func endUpstreams(within limit: Duration, onlySides: Bool) async {
         let driver = self.driver
         let upstreams = (try? await driver.eventLoop.submit { driver.upstreams + driver.leaving.values }.get()) ?? []

@@ -5,13 +5,14 @@ package import FerryOpenSSL
 package struct GatewayClients: Sendable {
     /// The sign by which a client is recognized.
     package enum Sign: Hashable, Sendable {
-        /// The SHA-256 fingerprint of the client's certificate. The chain and the dates do not matter, because Apple's
-        /// certificates last a year, and nobody can renew them for a gateway.
+        /// The SHA-256 fingerprint of the client's certificate. The chain and the dates of the certificate do not
+        /// matter. Apple's certificates last a year, and nobody can renew them for a gateway.
         case fingerprints(Set<[UInt8]>)
-        /// The user ID in the subject of the client's certificate. It counts only if the authorities of the listener
-        /// signed the certificate, because anybody can make one with this user ID.
+        /// The user ID in the subject of the client's certificate. The user ID counts only if the authorities of the
+        /// listener signed the certificate, because anybody can make a certificate with this user ID.
         case userID(String)
-        /// Any client, with or without a certificate. It is allowed only for a listener on the loopback address.
+        /// Any client, with or without a certificate. The configuration allows this sign only for a listener on the
+        /// loopback address.
         case anyone
     }
 
@@ -24,8 +25,8 @@ package struct GatewayClients: Sendable {
 
     /// - Parameters:
     ///   - trustRoots: the authorities for ``Sign/userID(_:)``.
-    ///   - authorities: the SHA-256 fingerprints of the authorities' certificates. After a reload, a connection whose
-    ///     chain was verified before stays if no fingerprint is missing.
+    ///   - authorities: the SHA-256 fingerprints of the authorities' certificates. An open connection stays after a
+    ///     reload if all fingerprints by which its chain was verified are still here.
     package init(
         _ signs: [(sign: Sign, identity: Int)],
         trustRoots: TrustRoots? = nil,
@@ -47,11 +48,11 @@ package struct GatewayClients: Sendable {
         )
     }
 
-    /// The sign that a connection has shown. It is kept for reloads.
+    /// The sign that a connection has shown. It is kept, because a reload judges open connections again.
     struct Shown: Sendable {
         fileprivate var fingerprint: [UInt8]?
         fileprivate var userID: String?
-        /// The authorities by which the chain was verified; nil if it was not.
+        /// The authorities by which the chain was verified; nil if the chain was not verified.
         fileprivate var verifiers: Set<[UInt8]>?
     }
 
@@ -77,7 +78,7 @@ package struct GatewayClients: Sendable {
     /// The identity of every client, if no certificate has to decide; otherwise nil.
     var onlyIdentity: Int? { self.takesAnyone && self.signs.count == 1 ? self.signs.first?.identity : nil }
 
-    /// Whether this user ID would name a client, if the authorities had signed the certificate.
+    /// Whether this user ID names a client, even if no authority of the listener signed the certificate.
     private func names(_ userID: String?) -> Bool {
         self.signs.contains { if case .userID(let known) = $0.sign { known == userID } else { false } }
     }
@@ -117,7 +118,8 @@ package struct GatewayClients: Sendable {
     func takeRefused() -> String? { self.refused.take() }
 }
 
-/// The certificate that a handshake has just refused. TLS does not keep it, and an operator needs its fingerprint.
+/// The certificate that a handshake has just refused. TLS does not keep the certificate, and an operator needs its
+/// fingerprint.
 private final class RefusedCertificate: Sendable {
     private let last = Locked<String?>(nil)
 

@@ -8,7 +8,8 @@ internal import NIOCore
 /// The owner of a ``GatewayMachine`` on an event loop. It carries out the machine's actions, and passes its batches to
 /// the upstreams.
 ///
-/// `@unchecked Sendable`: everything is used on the event loop only, except `loop` and `sides`, which are set once.
+/// `@unchecked Sendable`: after ``start()``, everything is used on the event loop only, except the constants `loop`,
+/// `right` and `sides`.
 final class GatewayDriver: @unchecked Sendable {
     /// The reason for closing a silent connection whose place another one needs.
     static let tookPlace = "It said nothing, all connections that may be open were open, and others wanted its place."
@@ -16,7 +17,8 @@ final class GatewayDriver: @unchecked Sendable {
     private let loop: MachineLoop
     private let machine: GatewayMachine
     var upstreams: [GatewayUpstream]
-    /// The upstreams that a reload has replaced or removed, until their last notification has an answer.
+    /// The upstreams that a reload has replaced or removed, until their last notification has an answer, for five
+    /// minutes at most.
     var leaving: [UInt64: GatewayUpstream] = [:]
     var lastLeaving: UInt64 = 0
     /// The numbers of upstreams that the configuration no longer names, while notifications wait for them.
@@ -35,16 +37,16 @@ final class GatewayDriver: @unchecked Sendable {
     private var onHandedOver: (() -> Void)?
     /// The right to send, which a shared store may end.
     let right: ForwardingRight
-    /// Whether the last turn had no right.
+    /// Whether the last turn forwarded nothing, because the right to send was missing.
     private var waitsForRight = false
     private(set) var handlers: [ConnectionID: GatewayHandler] = [:]
-    /// The clients of the connections that ``onConnection`` has heard of.
+    /// The clients of the connections for which ``onConnection`` was called.
     private var addresses: [ConnectionID: ClientAddress] = [:]
     private var strangers = StrangerNames()
-    /// The number of connections whose TLS handshake has not ended. The shutdown waits for them, too, because their
-    /// clients were not refused.
+    /// The number of connections whose TLS handshake has not ended. The shutdown waits for these handshakes, too,
+    /// because their clients were not refused.
     private var handshakes = 0
-    /// The client that the last judged handshake did not admit.
+    /// The number of the client that the last judged handshake did not admit; nil if it admitted the client.
     private var postponed: Int?
     private var onClientsGone: (() -> Void)?
     private var onSettled: (segment: UInt64?, body: () -> Void)?
@@ -58,7 +60,8 @@ final class GatewayDriver: @unchecked Sendable {
     /// The stage of the gateway's life.
     private enum Stage {
         case running
-        /// New connections are refused. Notifications that were read are still sent, until the machine is abandoned.
+        /// All connections end, even those whose handshake ends only now. Notifications that were read are still sent,
+        /// until the machine is abandoned.
         case ending
         /// Nothing more goes to an upstream, to the store or to the list.
         case finished
@@ -91,7 +94,7 @@ final class GatewayDriver: @unchecked Sendable {
         self.onEvent = onEvent
     }
 
-    /// Begins to take the outcomes of the upstreams, and the news of a shared store.
+    /// Begins to listen to the outcomes of the upstreams, and to a shared store.
     func start() {
         self.shared?.onFenced { [weak self] in
             guard let self else { return }
@@ -106,10 +109,10 @@ final class GatewayDriver: @unchecked Sendable {
         self.eventLoop.execute { self.run { $0.timePassed(now: $1) } }
     }
 
-    /// Takes the outcomes of a provider.
+    /// Listens to the outcomes of a provider, so that they reach the machine.
     ///
-    /// The references are weak. The provider holds its outcomes, so outcomes that held the provider would keep both for
-    /// ever.
+    /// The references in the closure are weak. The outcomes hold the closure. If it held the driver or the outcomes, a
+    /// cycle of references would keep all of them for ever.
     func listen(to outcomes: UpstreamOutcomes) {
         outcomes.onNews { [weak self, weak outcomes] in
             guard let self, let outcomes else { return }
@@ -165,16 +168,16 @@ final class GatewayDriver: @unchecked Sendable {
         Set(self.upstreams.indices.filter { self.upstreams[$0].watch.isFailing })
     }
 
-    /// Whether a new connection is accepted. If not, its address is reported.
+    /// Whether a new connection is accepted. If it is not, its address is reported.
     func isOpen(for address: String) -> Bool {
         guard !self.isFinished else { return false }
         guard let reason = self.machine.closedReason(now: .now) else { return true }
-        // At the shutdown the listener is closed anyway, so the refusal is not reported.
+        // At the shutdown, the listener closes for every client, so a refusal is not reported.
         if case .running = self.stage { self.refused(address, reason) }
         return false
     }
 
-    /// Whether a new connection of this client is accepted. If not, its address is reported.
+    /// Whether a new connection of this client is accepted. If it is not, its address is reported.
     func isOpen(identity: Int, for address: String) -> Bool {
         guard self.isOpen(for: address) else { return false }
         guard let reason = self.machine.closedReason(of: identity, now: .now) else { return true }
@@ -197,8 +200,8 @@ final class GatewayDriver: @unchecked Sendable {
         return self.postponed
     }
 
-    /// Whether a client is served that the handshake has judged. If another process has the store, its address is
-    /// reported.
+    /// Whether a client that the handshake has judged is still served. If another process has the store, the client is
+    /// not served, and its address is reported.
     func serves(_ address: String) -> Bool {
         guard self.machine.isStoreTaken else { return !self.isFinished }
         self.refused(address, .storeTaken)
@@ -213,14 +216,15 @@ final class GatewayDriver: @unchecked Sendable {
         self.lookAround()
     }
 
-    /// Checks at the shutdown whether the last client has gone.
+    /// At the shutdown, checks whether the last client has gone.
     private func lookAround() {
         if case .ending = self.stage { self.run { _, _ in } }
     }
 
     // MARK: Feedback
 
-    /// Takes the client's feedback rows for a reader, and passes them to `body`; nil if the store does not give them now.
+    /// Takes the client's feedback rows for a reader, and passes them to `body`. Passes nil if the store does not give
+    /// the rows now.
     func takeFeedback(of identity: Int, for address: String, then body: @escaping ((any FeedbackClaim)?) -> Void) {
         guard !self.machine.isStoreTaken else {
             self.refused(address, .storeTaken)
@@ -248,7 +252,8 @@ final class GatewayDriver: @unchecked Sendable {
 
     // MARK: Inputs
 
-    /// - Parameter clientAddress: the address for ``onConnection``; empty if it shall not hear of the connection.
+    /// - Parameter clientAddress: the address for ``onConnection``; empty if ``onConnection`` is not called for this
+    ///   connection.
     func connected(
         _ handler: GatewayHandler,
         identity: Int,
@@ -262,7 +267,8 @@ final class GatewayDriver: @unchecked Sendable {
             self.addresses[id] = client
             onConnection(client, true)
         }
-        // During a shutdown, the machine has given the new connection a deadline. This sets the timer for it.
+        // During a shutdown, the machine gives the new connection a deadline. This call sets the timer for the
+        // deadline.
         self.lookAround()
         return id
     }
@@ -360,7 +366,8 @@ final class GatewayDriver: @unchecked Sendable {
 
     private func forward() {
         guard !self.isFinished else { return }
-        // A provider without the right gives everything back after its deadline, and each return counts as a try.
+        // A provider without the right would give each notification back after its deadline. Each return would count as
+        // an attempt.
         let isHeld = self.right.isHeld
         self.waitsForRight = !isHeld
         for (index, upstream) in self.upstreams.enumerated() {
@@ -376,12 +383,12 @@ final class GatewayDriver: @unchecked Sendable {
         }
     }
 
-    /// Goes on to forward. Call it when the right is back.
+    /// Forwards the notifications that wait for the right. Call it when the right is back.
     func rightReturned() {
         if self.waitsForRight { self.run { _, _ in } }
     }
 
-    /// Returns the provider of a side connection. It is made with the first batch.
+    /// Returns the provider of a side connection. The first batch makes the provider.
     private func side(_ id: SideID, of upstream: GatewayUpstream) -> any PushProvider {
         if let side = self.sides[id] { return side.provider }
         let made = upstream.makeSide { [weak self] in
@@ -408,7 +415,7 @@ final class GatewayDriver: @unchecked Sendable {
 
     private func writeList() {
         guard !self.isFinished else { return }
-        // A shared store gets the lines without a file, too.
+        // This call also passes the lines to a shared store, even if there is no file.
         let batch = self.machine.takeLines(now: .now)
         guard let list, let batch else { return }
         list.write(batch) { answer in
@@ -416,8 +423,8 @@ final class GatewayDriver: @unchecked Sendable {
         }
     }
 
-    /// Calls `body` when the store and the file of the list of rejections have everything, or accept nothing at one
-    /// more try.
+    /// Calls `body` when the store and the file of the list of rejections have everything. After one more try, a store
+    /// or a file that accepts nothing is not waited for.
     func writeRest(then body: @escaping () -> Void) {
         self.onWritten = body
         self.run { machine, _ in machine.tryRest() }
@@ -470,8 +477,8 @@ final class GatewayDriver: @unchecked Sendable {
         body()
     }
 
-    /// Calls `body` when the shutdown need not wait for notifications: the store has all of them, or belongs to another
-    /// process. Without a store, each notification must have its final answer.
+    /// Calls `body` when the shutdown need not wait for notifications any more. With a store, this is when the store
+    /// has all of them, or belongs to another process. Without a store, each notification must have its final answer.
     func settle(then body: @escaping () -> Void) {
         self.run { machine, now in
             machine.sealJournal(now: now)

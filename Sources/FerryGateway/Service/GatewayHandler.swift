@@ -31,9 +31,9 @@ final class GatewayHandler: ChannelDuplexHandler {
     /// Whether the channel asked to read while reading was stopped.
     private var wantsRead = false
     private var sampledAt: NIODeadline?
-    /// The sign and the server name of the client, for reloads.
+    /// The sign and the server name that the client has shown. A reload judges them again.
     private var known: (shown: GatewayClients.Shown, serverName: String?)?
-    /// Whether the driver waits for the end of the handshake.
+    /// Whether the driver counts this connection among the handshakes that have not ended.
     private var isAwaited = false
 
     private var source = ConnectionSource()
@@ -50,8 +50,8 @@ final class GatewayHandler: ChannelDuplexHandler {
         self.source.note(context)
     }
 
-    /// Closes before the handshake if no client is accepted. Later, the client might have written a notification, and
-    /// believe that it was sent.
+    /// Closes the connection before the handshake if no client is accepted. After the handshake, the client might have
+    /// written a notification, and would take it for sent.
     func channelActive(context: ChannelHandlerContext) {
         self.source.note(context)
         let address = self.source.name
@@ -69,7 +69,7 @@ final class GatewayHandler: ChannelDuplexHandler {
     private func makeRoom() {
         guard let context = self.context else { return }
         self.driver.refused(self.source.name, .place, GatewayDriver.tookPlace)
-        // The TLS error that follows the close is not reported.
+        // In this state, the TLS error that follows the close is not reported.
         if case .handshaking = self.state { self.state = .closed }
         SocketHandler.close(context.channel)
     }
@@ -104,7 +104,7 @@ final class GatewayHandler: ChannelDuplexHandler {
         let shown = self.doors.clients(for: name)?.shown(self.tls.peerCertificate, self.tls.isPeerChainVerified)
         self.known = shown.map { ($0, name) }
         guard let identity = self.allowedIdentity, self.isServed(identity, by: name) else {
-            // The handshake accepts known clients only, so a reload has come since.
+            // The handshake has accepted this client, so a reload has removed it meanwhile.
             if self.allowedIdentity == nil { self.driver.refused(self.source.name, .removed) }
             context.close(promise: nil)
             return
@@ -114,7 +114,7 @@ final class GatewayHandler: ChannelDuplexHandler {
             self,
             identity: identity,
             address: self.source.bytes,
-            // The doctor tries each shard, and sends nothing.
+            // Connections of ferry doctor do not count, because it tries each shard and sends nothing.
             seenAt: self.tls.isPeerDoctor ? [] : self.source.clientBytes,
             handshake: self.source.roundTrip(self.tls.handshakeRoundTrip ?? .zero)
         )
@@ -125,7 +125,8 @@ final class GatewayHandler: ChannelDuplexHandler {
     /// Whether a known client is served after its handshake.
     ///
     /// If the handshake has judged the client, a later alarm does not refuse it: the client may have written
-    /// notifications, and would take them for sent. If the door takes anyone, no handshake has judged.
+    /// notifications, and would take them for sent. If the door takes anyone, the handshake has not judged the client,
+    /// so it is judged here.
     private func isServed(_ identity: Int, by serverName: String?) -> Bool {
         guard self.doors.clients(for: serverName)?.takesAnyone ?? true else {
             return self.driver.serves(self.source.name)
@@ -169,7 +170,8 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     /// Reports the refused client. TLS and the channel close by themselves after an error.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The sentence is taken for every error. Otherwise a later error would get this sentence.
+        // Every error takes the sentence about the refused certificate. If it stayed, a later error would be reported
+        // with it.
         let certificate = self.doors.clients(for: self.tls.requestedServerName)?.takeRefused()
         let postponed = self.driver.takePostponed()
         if let fault = error as? ProxyHeaderFault { self.driver.refused(self.source.name, fault) }

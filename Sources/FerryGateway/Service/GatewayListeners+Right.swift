@@ -3,14 +3,15 @@ internal import FerryMachine
 internal import FerryServer
 internal import NIOCore
 
-/// The addresses of a gateway that may lose its store. They are open only with the right to forward, so that a balancer
-/// finds the owner.
+/// The addresses of a gateway that may lose its store. They are open only while the gateway has the right to forward,
+/// so that a load balancer finds the owner. A passed socket stays open all the time, because it could not be bound
+/// again.
 extension GatewayListeners {
     /// The time between two looks at the right.
     private static let look: TimeAmount = .milliseconds(100)
 
-    /// Closes the addresses of clients while the right is missing, and opens them again with the next turn of the driver.
-    /// Feedback is given without it.
+    /// Closes the addresses of clients while the right is missing, and opens them again when it is back. The feedback
+    /// service stays open without the right.
     func follow(_ right: ForwardingRight) {
         guard !right.isEndless else { return }
         self.eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: Self.look) { [weak self] task in

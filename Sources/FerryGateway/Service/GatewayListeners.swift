@@ -10,14 +10,15 @@ package struct ListenFault: Error {
     package let cause: any Error
 }
 
-/// The sockets on which a gateway listens. A reload prepares a switch, which may fail, and then carries it out whole.
+/// The sockets on which a gateway listens. A reload first prepares a ``Switch``, which may fail. It then carries the
+/// switch out as a whole.
 ///
 /// ```
 ///   prepare: bind the new sockets, make the TLS contexts ──▶ commit: accept on them, close those that are left
 ///                        └──────────── a failure ──────────▶ abandon
 /// ```
 final class GatewayListeners: Sendable {
-    /// A door as clients see it, apart from its address and its list of clients.
+    /// The properties of a door that clients see, without its address and its list of clients.
     struct Face: Hashable, Sendable {
         /// The fingerprints of the certificates that the door shows.
         private let certificates: [[UInt8]]
@@ -51,7 +52,7 @@ final class GatewayListeners: Sendable {
         }
     }
 
-    /// A switch that can no longer fail.
+    /// The prepared change from the present sockets to those of another configuration. It can no longer fail.
     struct Switch: Sendable {
         fileprivate var kept: [(opened: Opened, tls: TLSContext, doors: [Gateway.Door])] = []
         fileprivate var changed: [Opened] = []
@@ -74,7 +75,7 @@ final class GatewayListeners: Sendable {
     private let gateways: Int
     private let opened = Locked<[Opened]>([])
     private let closed = Locked(false)
-    /// The addresses that could not be opened again, until they are.
+    /// The addresses that could not be opened again, and were reported. An address leaves the set when it is open.
     let troubled = Locked<Set<String>>([])
 
     init(_ driver: GatewayDriver, gateways: Int) {
@@ -89,7 +90,7 @@ final class GatewayListeners: Sendable {
     /// Reports an event. Call it on the event loop.
     func report(_ event: GatewayEvent) { self.driver.report(event) }
 
-    /// Lets the driver go on. Call it on the event loop.
+    /// Tells the driver that the right is back. Call it on the event loop.
     func rightReturned() { self.driver.rightReturned() }
 
     /// Whether ``close()`` was called.
@@ -117,8 +118,9 @@ final class GatewayListeners: Sendable {
     ///
     /// - Parameters:
     ///   - upstreams: the number of upstreams, which need descriptors, too.
-    ///   - succession: how to wait for a process that ends; nil if a taken address is an error at once.
-    /// - Throws: `TLSError` or ``ListenFault``. Then nothing has changed.
+    ///   - succession: how to wait for the end of a process that has an address; nil if such an address is an error at
+    ///     once.
+    /// - Throws: `TLSError` or ``ListenFault``. In both cases, nothing has changed.
     func prepare(_ doors: [Gateway.Door], upstreams: Int, _ succession: Succession?) async throws -> Switch {
         let groups = ListenGroup.groups(of: doors)
         let present = self.all
@@ -132,7 +134,7 @@ final class GatewayListeners: Sendable {
                 if var opened = present.first(where: { $0.address == group.address }) {
                     let faces = doors.map { Face($0) }
                     opened.places = group.doors
-                    // The order of the other doors does not matter.
+                    // Only the first door has a special place. The order of the other doors does not matter.
                     if opened.faces.first != faces.first || Set(opened.faces) != Set(faces) {
                         next.changed.append(opened)
                     }
@@ -187,7 +189,7 @@ final class GatewayListeners: Sendable {
 
     private func limits(_ groups: [ListenGroup], upstreams: Int) -> [ListenGroup.Service: Int] {
         let feedback = groups.count { $0.address.service == .feedback }
-        // Gateways that share a process have one feedback service, in another gateway.
+        // Gateways that share a process also share one feedback service, which may belong to another gateway.
         let hasFeedback = feedback > 0 || self.gateways > 1
         let room = GatewayRoom(upstreams: upstreams, hasFeedback: hasFeedback, gateways: self.gateways)
         let limit = ServerLimits().connections
@@ -212,7 +214,7 @@ final class GatewayListeners: Sendable {
         let certificates =
             switch service {
             case .binary: door.clients.certificates { driver.admits($0) }
-            // The feedback list can be read even while notifications wait.
+            // A reader of the feedback service is accepted even while no client is.
             case .feedback: door.clients.certificates()
             }
         return TLSContext.Server(

@@ -85,7 +85,7 @@ extension GatewayMachine {
         }
         let gates = try await store.rows(.gates)
         var tables = tables
-        // A reload of the earlier process may have removed a client while its notifications waited.
+        // A reload in the earlier process may have removed a client while its notifications waited.
         tables.addLeft(recovery.identities, gates)
         let names = tables.identities.map(\.storeName)
         let first = Journal.firstNumber(of: opening.epoch)
@@ -116,7 +116,7 @@ extension GatewayMachine {
         machine.restoreCopy(try await store.rows(.copy), last: opening.last, now: now)
         try machine.restore(
             recovery,
-            // A shared store gives its rows to readers itself.
+            // A shared store itself gives its feedback rows to readers.
             feedback: isShared ? [] : try await store.rows(.feedback),
             habits: try await store.rows(.habits),
             gates: gates,

@@ -6,11 +6,12 @@ internal import NIOCore
 package struct GatewayRoom: Hashable, Sendable {
     /// The descriptors that an upstream may need: for its connections, for those that are opening or closing, and for
     /// the look-up of its name. If a peer answers PINGs but no requests, there are at most four common connections and
-    /// five side connections.
+    /// five side connections, and 16 descriptors are enough.
     package static let upstream = 16
     /// The smallest number of clients with which the gateway starts.
     package static let fewest = 32
-    /// The largest number of readers. A reader is connected for seconds only, so few come at the same time.
+    /// The largest number of readers. A reader is connected for seconds only, so few readers are connected at the same
+    /// time.
     private static let mostReaders = 1024
     /// The descriptors of an event loop: epoll, eventfd and timerfd.
     private static let loop = 3
@@ -22,7 +23,8 @@ package struct GatewayRoom: Hashable, Sendable {
     /// The largest number of connections to the feedback service; 0 without the service.
     package var readers: Int
 
-    /// - Parameter gateways: the largest number of gateways in the process. Each of them may begin while the others are full.
+    /// - Parameter gateways: the largest number of gateways in the process. Each gateway may start while the others are
+    ///   full.
     package init(
         upstreams: Int,
         hasFeedback: Bool,

@@ -2,7 +2,7 @@ package import FerryCore
 
 /// The figures of a gateway's event loop.
 package struct LoopFigures: Sendable {
-    /// The durations of the event loop's turns.
+    /// The durations of the driver's turns on the event loop.
     package var turns = TimeHistogram()
     /// The times from a commit to the store's answer.
     package var commits = TimeHistogram()
@@ -27,6 +27,6 @@ package enum RefusalCause: String, CaseIterable, Sendable {
     case noRoom = "no_room"
     /// The store is in trouble, or belongs to another gateway.
     case store
-    /// The connection had sent nothing, and another one needed its place.
+    /// The client had sent nothing, and another connection needed the place.
     case place
 }

@@ -17,7 +17,7 @@ final class OpenDoors: Sendable {
     /// - Parameter clients: the clients of the only door.
     init(_ clients: GatewayClients) { self.doors.withLock { $0.first = clients } }
 
-    /// Takes the doors of a configuration; the first is the one for clients without a known server name.
+    /// Takes the doors of a configuration. The first door is for clients without a known server name.
     func open(_ doors: [Gateway.Door]) {
         var open = Doors(first: doors.first?.clients)
         for door in doors {

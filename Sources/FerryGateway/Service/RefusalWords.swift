@@ -4,7 +4,7 @@ internal import FerryPlatform
 
 /// The sentence about a client's certificate that was refused.
 enum RefusalWords {
-    /// The longest name in the sentence, in bytes. A name in a certificate can have many kilobytes.
+    /// The longest name in the sentence, in bytes. A certificate can contain a name of many kilobytes.
     static let nameLimit = 200
 
     /// - Parameter finding: the reason why the authorities do not vouch for a certificate whose user ID is known.

@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// The providers of side connections that are open, or that still have answers to come.
+/// The providers of side connections that are open, or that still wait for answers.
 final class SideProviders: Sendable {
     private let sides = Locked<[SideID: GatewayUpstream.Side]>([:])
 
@@ -18,7 +18,7 @@ final class SideProviders: Sendable {
         Task { _ = await side.provider.shutDown(within: Self.limit) }
     }
 
-    /// Closes all connections.
+    /// Closes all connections, one after the other, each within `limit`.
     func shutDown(within limit: Duration) async {
         let sides = self.sides.withLock { sides in
             defer { sides = [:] }

@@ -1,19 +1,21 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The addresses that messages name, without I/O. An address that keeps trying must not fill the log.
+/// The decision which addresses are reported, without I/O. Without it, an address that tries again and again would fill
+/// the log.
 ///
-/// Memory: ``limit`` refusals, and as many checks of the last day. Addresses above that number are not named.
+/// Memory: ``limit`` refusals of the last minute, and ``limit`` checks of the last day. Addresses above these numbers
+/// are not reported.
 struct StrangerNames {
     /// The time after which a refused address is named again.
     private static let pause: TimeAmount = .minutes(1)
-    /// The time after which a client that calls itself ferry doctor is named again. A stranger can call itself so, and
-    /// must still be named sometimes.
+    /// The time after which a client that calls itself ferry doctor is named again. A stranger can call itself ferry
+    /// doctor, too, and must still be named from time to time.
     private static let doctorPause: TimeAmount = .hours(1)
     /// The time after which an address without a further check is forgotten.
     private static let checkMemory: TimeAmount = .hours(24)
     private static let limit = 1000
-    /// The longest reason of a refusal, in bytes. A stranger's handshake may contain parts of it.
+    /// The longest reason of a refusal, in bytes. Parts of it come from the stranger's handshake, and may be long.
     private static let reasonLimit = 1000
 
     /// When each address was last named for each reason.
@@ -29,8 +31,8 @@ struct StrangerNames {
         func isOver(_ now: NIODeadline) -> Bool { self.last + StrangerNames.checkMemory <= now }
     }
 
-    /// Returns the reason to report for a refused address, cut to ``reasonLimit``. Returns nil if the address was reported with
-    /// this reason in the last minute, or if ``limit`` others were.
+    /// Returns the reason to report for a refused address, cut to ``reasonLimit``. Returns nil if the address was
+    /// reported with this reason in the last minute, or if ``limit`` other refusals were.
     mutating func name(_ address: String, refusedFor reason: String, now: NIODeadline) -> String? {
         let reason = String(reason.beginning(utf8: Self.reasonLimit))
         let refusal = "\(address) \(reason)"

@@ -12,8 +12,8 @@ internal import NIOCore
 /// ```
 ///
 /// Without this order, silent clients could take all places and keep every other client out. Each connection may stay
-/// for some time. Without that time, a crowd of connections would end the handshakes of honest clients, and the
-/// listener would only accept and close.
+/// for ``Stage/patience``. Without that time, a crowd of connections would end the handshakes of honest clients, and
+/// the listener would only accept and close.
 struct StrangerOrder: Sendable {
     /// One wait of one connection.
     typealias Wait = UInt64
@@ -28,18 +28,18 @@ struct StrangerOrder: Sendable {
         var patience: TimeAmount {
             switch self {
             case .handshaking: .seconds(1)
-            // A client may connect when its program starts, and send later. If it were closed earlier, its first
-            // notifications would be lost.
+            // A client may connect when its program starts, and send later. With a shorter time, its connection would
+            // be closed, and its first notifications would be lost.
             case .silent: .minutes(1)
             }
         }
     }
 
-    /// Whether a connection wants a place in the listener.
+    /// Whether a connection waits for a place in the full listener.
     private enum Demand {
         case none
         case open
-        /// Another connection was closed for it.
+        /// Another connection was closed to make a place for it.
         case met
     }
 
@@ -66,15 +66,17 @@ struct StrangerOrder: Sendable {
         self.compact(stage)
     }
 
-    /// Notes whether a connection wants a place. Each call with `true` means another connection.
+    /// Notes whether a connection waits for a place. Each call with `true` means another connection.
     mutating func placeIsWanted(_ isWanted: Bool) { self.demand = isWanted ? .open : .none }
 
-    /// When the next connection must give its place; nil if no place is wanted, or if every client has sent something.
+    /// When the next connection must give up its place; nil if no connection waits for a place, or if every client has
+    /// sent something.
     var nextDeadline: NIODeadline? {
         mutating get { self.next?.deadline }
     }
 
-    /// Returns the connection that must give its place now. Its wait is over.
+    /// Returns the wait of the connection that must give up its place now, and ends the wait; nil if no connection
+    /// must.
     mutating func makeRoom(now: NIODeadline) -> Wait? {
         guard let next, next.deadline <= now else { return nil }
         self.demand = .met
@@ -101,7 +103,7 @@ struct StrangerOrder: Sendable {
         return nil
     }
 
-    /// Keeps the length of the order below twice the number of waits.
+    /// Bounds the length of the order by twice the number of waits, and 64 more.
     private mutating func compact(_ stage: Stage) {
         guard self.orders[stage.rawValue].count > 2 * self.stages.count + 64 else { return }
         self.orders[stage.rawValue].removeAll { self.stages[$0.wait] == nil }

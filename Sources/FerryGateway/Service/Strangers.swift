@@ -1,9 +1,8 @@
 internal import NIOCore
 
-/// The closer of silent connections in a full listener, in the order of ``StrangerOrder``.
+/// The object that closes silent connections of a full listener, in the order of ``StrangerOrder``.
 ///
-/// `@unchecked Sendable`, because everything is used on the event loop only, which the listener and its connections
-/// share.
+/// `@unchecked Sendable`, because everything is used only on the event loop of the listener and its connections.
 final class Strangers: @unchecked Sendable {
     private let eventLoop: any EventLoop
     private var order = StrangerOrder()
@@ -27,13 +26,13 @@ final class Strangers: @unchecked Sendable {
         self.order.end(wait)
     }
 
-    /// Notes whether a connection wants a place in the listener.
+    /// Notes whether a connection waits for a place in the listener.
     func placeIsWanted(_ isWanted: Bool) {
         self.order.placeIsWanted(isWanted)
         self.schedule()
     }
 
-    /// Sets the timer for the next deadline. A timer that fires earlier stays, because it then sets the next one.
+    /// Sets the timer for the next deadline. An earlier timer stays, because it sets the next timer when it fires.
     private func schedule() {
         guard let deadline = self.order.nextDeadline else {
             self.timer?.task.cancel()

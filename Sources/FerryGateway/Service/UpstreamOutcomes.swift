@@ -4,7 +4,7 @@ internal import NIOCore
 /// The outcomes of an upstream, on their way from its event loop to the gateway's.
 ///
 /// The object is the sink of the provider to which the gateway forwards. Memory: the outcomes of the notifications in
-/// the provider, which its queue limit bounds.
+/// the provider, whose queue limit bounds their number.
 package final class UpstreamOutcomes: OutcomeSink {
     private struct State {
         var records: [OutcomeRecord] = []
@@ -35,7 +35,8 @@ package final class UpstreamOutcomes: OutcomeSink {
         }
     }
 
-    /// - Parameter wake: called on any thread when outcomes arrive in an empty list.
+    /// - Parameter wake: called on any thread when outcomes arrive in an empty list, and at once if the list has
+    ///   outcomes already.
     func onNews(_ wake: @escaping @Sendable () -> Void) {
         let hasNews = self.state.withLock { state in
             state.wake = wake

@@ -1,23 +1,24 @@
 package import FerryAdmin
 package import FerryCore
 
-/// The connections, requests, failures and PINGs of an upstream, from its provider's observer, and the results of its
-/// trials. Any thread may use it.
+/// The connections, requests, failures and PINGs of an upstream, as its provider reports them, and the results of its
+/// trials. Any thread may use the watch.
 package final class UpstreamWatch: ProviderObserver {
     package struct Figures: Hashable, Sendable {
-        /// The events since the start, and the present queues. The times of PINGs are in ``pingTimes`` only.
+        /// The counts since the start, and the present queues. The times of PINGs are in ``pingTimes`` only.
         package var activity = ProviderActivity()
         package var state = State.untried
         /// The times from a PING to its answer.
         package var pingTimes = TimeHistogram()
-        /// The last of these times, in seconds; nil before the first answer.
+        /// The time from the last answered PING to its answer, in seconds; nil before the first answer.
         package var lastPing: Double?
-        /// The last failure of the common connections, or of the trial, with its cure; nil before the first one. The
-        /// failures of earlier providers do not count, because those may have had another host or other credentials.
+        /// The last failure of a common connection or of a trial, with its cure; nil before the first failure. Failures
+        /// of earlier providers are left out, because these providers may have had another host or other credentials.
         package var lastError: AlarmLine?
 
         /// Whether there is no connection because the peer refuses the credentials: a certificate in the handshake, or
-        /// a provider token that no retry can cure. No gate shuts because of that once a connection has worked.
+        /// a provider token that no retry can cure. Once a connection has worked, no gate shuts because of this, so
+        /// only this property shows it.
         var refusesCredentials: Bool {
             switch self.state {
             case .untried, .good: false
@@ -32,7 +33,8 @@ package final class UpstreamWatch: ProviderObserver {
             return standing.connections == 0 && standing.queued == 0 && standing.unsettled == 0
         }
 
-        /// Whether the result of a trial decides: no connection works, and no notification asks for one.
+        /// Whether the result of a trial decides the state: no connection was tried since the start or the last trial,
+        /// or the tries failed and the provider is idle.
         fileprivate var takesTrial: Bool {
             switch self.state {
             case .untried, .trialFailed: true
@@ -64,7 +66,8 @@ package final class UpstreamWatch: ProviderObserver {
             self.lastError = [self.lastError, other.lastError].compactMap { $0 }.max { $0.at < $1.at }
         }
 
-        /// The state for others. An idle provider does not connect again after a failure, so its failure says nothing.
+        /// The state that counts among several gateways. An idle provider does not connect again after a failure, so
+        /// its old failure does not count.
         private var sharedState: State {
             if case .failing = self.state, self.isIdle { .untried } else { self.state }
         }
@@ -95,7 +98,7 @@ package final class UpstreamWatch: ProviderObserver {
     ///
     /// An idle upstream has no connection, and its provider has no notification for which it would make one.
     package enum State: Hashable, Sendable {
-        /// No connection for notifications was tried since the start or the last trial, which did not fail.
+        /// No connection for notifications was tried since the start, or since a trial succeeded.
         case untried
         /// The last trial failed, and no connection for notifications was tried since. The code is nil if the trial
         /// failed before a connection.
@@ -105,7 +108,8 @@ package final class UpstreamWatch: ProviderObserver {
         /// There is no connection. The codes are those of the last failures.
         case failing(Set<ProviderError.Code>)
 
-        /// The order in which the state of one provider counts for all. A connection proves more than a trial.
+        /// The rank of the state among several providers, of which the highest counts. A connection proves more than a
+        /// trial.
         fileprivate var rank: Int {
             switch self {
             case .untried: 0
@@ -131,8 +135,8 @@ package final class UpstreamWatch: ProviderObserver {
     /// Notes a failure of the common connections, with its cure.
     package func failed(_ error: AlarmLine) { self.state.withLock { $0.figures.lastError = error } }
 
-    /// Notes that a trial succeeded. Connections for notifications prove more, so a trial decides nothing while
-    /// notifications ask for one.
+    /// Notes that a trial succeeded. Connections for notifications prove more, so the trial changes nothing while a
+    /// connection works, or while tries fail and notifications wait.
     ///
     /// - Returns: whether the trial ends a failure.
     @discardableResult
@@ -144,8 +148,7 @@ package final class UpstreamWatch: ProviderObserver {
         }
     }
 
-    /// Notes that a trial failed. As in ``trialSucceeded()``, the trial decides nothing while notifications ask for a
-    /// connection.
+    /// Notes that a trial failed. The trial changes nothing in the same cases as in ``trialSucceeded()``.
     ///
     /// - Parameters:
     ///   - failure: the failure with its cure.
@@ -176,7 +179,7 @@ package final class UpstreamWatch: ProviderObserver {
 
     package func observed(_ activity: ProviderActivity) {
         var counted = activity
-        // The histogram has all times, so a sample of them would only cost time.
+        // The histogram has all times, so a second sample of them would only cost time.
         counted.pings.roundTrips = DurationSample()
         self.state.withLock { watched in
             watched.figures.activity.add(counted)
@@ -190,13 +193,13 @@ package final class UpstreamWatch: ProviderObserver {
         }
     }
 
-    /// Whether the last tries to connect have failed.
+    /// Whether there is no connection, because the last tries to connect or the last trial failed.
     package var isFailing: Bool { self.state.withLock { $0.figures.isFailing } }
 
     /// The number of connections that this watch's own provider has opened for notifications so far.
     package var connections: Int { self.state.withLock { $0.figures.activity.connected } }
 
-    /// Whether only a trial can end the failure, because no notification makes the provider connect.
+    /// Whether there is a failure that only a trial can end, because no notification makes the provider connect.
     package var awaitsTrial: Bool { self.state.withLock { $0.figures.isFailing && $0.figures.takesTrial } }
 
     /// The figures, with the counts of the providers before this one.
