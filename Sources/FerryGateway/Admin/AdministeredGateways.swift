@@ -2,9 +2,10 @@ package import FerryAdmin
 package import FerryCore
 package import FerryMachine
 
-/// The gateways that an admin service shows and changes: one, or those of the shards that a process owns.
+/// The gateways that an admin service shows and changes: one gateway, or the gateways of the shards that a process
+/// owns.
 package protocol AdministeredGateways: Sendable {
-    /// The figures of this moment; nil if the gateways end.
+    /// The figures of this moment; nil if the gateways have ended.
     var shown: ShownGateways? { get async }
     /// The ports of each door.
     var openPorts: [(binary: Int, feedback: Int?)] { get async }
@@ -12,8 +13,8 @@ package protocol AdministeredGateways: Sendable {
 
     /// Takes another configuration; see ``Gateway/reload(_:_:)``.
     ///
-    /// - Parameter make: makes the provider of an upstream, by its place in the configuration. With a right, it sends only
-    ///   while the right is held.
+    /// - Parameter make: makes the provider of an upstream, by its place in the configuration. A provider that gets a
+    ///   right sends only while the right is held.
     func reload(
         _ configuration: Gateway.Configuration,
         make: @escaping @Sendable (_ upstream: Int, _ right: ForwardingRight?) throws -> GatewayUpstream
@@ -37,7 +38,8 @@ package protocol AdministeredGateways: Sendable {
 
 /// The figures that an admin service shows.
 package struct ShownGateways: Sendable {
-    /// Without figures of providers, the watches of the surroundings have all of them.
+    /// The snapshot. Its ``GatewaySnapshot/watched`` is empty if the watches of ``GatewayAdmin/Surroundings`` have all
+    /// figures of the providers.
     package var snapshot: GatewaySnapshot
     /// The shards by their numbers; nil without shards.
     package var shards: [GatewayStatus.Shard]?

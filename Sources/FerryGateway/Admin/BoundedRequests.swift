@@ -1,12 +1,12 @@
 internal import FerryAdmin
 internal import FerryCore
 
-/// The requests of one kind whose work has not ended, including those whose readers have given up. Any
-/// thread may use it.
+/// The requests of one kind whose work has not ended, including requests whose readers have given up. Any thread may
+/// use this object.
 ///
-/// The work of a request that was given up stays in the queue of the store's thread or of the event loop. Without a
-/// bound, a check that asks each second would leave 3,600 reads while a disk hangs for an hour. When the disk comes
-/// back, commits would wait for all these reads.
+/// The work of a request whose reader gave up stays in the queue of the store's thread or of the event loop. Without a
+/// bound, a monitor that asks each second would leave 3,600 reads while a disk hangs for an hour. When the disk works
+/// again, commits would wait for all these reads.
 final class BoundedRequests: Sendable {
     /// The largest number of requests whose work has not ended.
     static let limit = 8

@@ -8,7 +8,8 @@ internal import FerryAdmin
 extension GatewayAdmin {
     static let backupPath = "/backup"
     /// The longest time to an answer. The pages of a copy take 10 minutes at most, and the check of the whole copy
-    /// should not take longer. Without this bound, the connection would stay open while the store or a disk hangs.
+    /// should not take longer than the pages. Without this bound, the connection would stay open while the store or a
+    /// disk hangs.
     package static let backupLimit: Duration = .seconds(1200)
 
     private static let goesOn = AdminAnswer(
@@ -16,7 +17,7 @@ extension GatewayAdmin {
         "The store or the disk is slow, and the copy goes on. The file has its name when the copy is whole."
     )
 
-    /// Answers a request for a copy within `limit`. A longer copy goes on after the answer.
+    /// Answers a request for a copy within `limit`. A copy that takes longer goes on after the answer.
     ///
     /// - Parameter copied: called when the copy is on the disk, also after the answer.
     func answerBackup(

@@ -1,7 +1,7 @@
 internal import FerryAdmin
 internal import FerryCore
 
-/// The routes of the letters. All of them show device tokens or change something, so only the Unix socket offers them.
+/// The routes of the letters. They show device tokens or change something, so only the Unix socket offers these routes.
 ///
 /// | route | answer |
 /// |---|---|
@@ -9,7 +9,7 @@ internal import FerryCore
 /// | `GET /letter?id=` | ``LetterRow`` with the payload |
 /// | `POST /letters/retry`, `POST /letters/drop`, body: one `apns-id` a line | a ``LetterResult`` for each line |
 extension GatewayAdmin {
-    /// The largest number of letters in a page, and in a command.
+    /// The largest number of letters in a page and in a command.
     package static let letterLimit = 500
     /// The largest number of pages of the store that one request looks at. The next request continues.
     private static let pageLimit = 8
@@ -21,10 +21,10 @@ extension GatewayAdmin {
         "The store or the event loop does not answer. A command may still be carried out."
     )
 
-    /// Answers a request for letters within `limit`, or at once while too many others are under way.
+    /// Answers a request for letters within `limit`, or at once while too many other requests are under way.
     ///
-    /// The store may hang with its disk. Without a limit, such requests would then keep all connections of the socket,
-    /// and an operator could not read the status.
+    /// The store may hang with its disk. Without a limit, requests for letters would then occupy all connections of the
+    /// socket, and an operator could not read the status.
     func answerLetters(_ request: AdminRequest, within limit: Duration) async -> AdminAnswer {
         guard request.isLocal else { return .notFound }
         return await self.letterRequests.answer(within: limit) { await self.answerLetters(request) } ?? Self.noAnswer

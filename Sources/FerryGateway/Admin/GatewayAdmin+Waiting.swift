@@ -1,7 +1,7 @@
 internal import FerryAdmin
 
-/// The routes of the notifications without a final answer. They show device tokens, so only the Unix socket offers
-/// them.
+/// The routes of the notifications without a final answer. The notifications have device tokens, so only the Unix
+/// socket offers these routes.
 ///
 /// | route | answer |
 /// |---|---|
@@ -15,8 +15,8 @@ extension GatewayAdmin {
 
     static let waitingPaths: Set<String> = ["/waiting", "/waiting/sums"]
 
-    /// Answers a request for waiting notifications within `limit`, because the event loop may hang. While too many
-    /// others are under way, answers at once.
+    /// Answers a request for waiting notifications within `limit`, because the event loop may hang. Answers at once
+    /// while too many other requests are under way.
     func answerWaiting(_ request: AdminRequest, within limit: Duration) async -> AdminAnswer {
         guard request.isLocal, request.method == "GET" else { return .notFound }
         return await self.waitingRequests.answer(within: limit) { await self.answerWaiting(request) } ?? Self.silence

@@ -5,7 +5,7 @@ internal import FerryPlatform
 /// The admin service of a gateway. It makes the status from the figures of the gateway and the facts of the process,
 /// and answers the routes that only a gateway has.
 ///
-/// One turn of the gateway's event loop makes a snapshot.
+/// A snapshot costs one turn of each gateway's event loop.
 package final class GatewayAdmin: Sendable {
     /// Facts that the gateway cannot know itself.
     package struct Surroundings: Sendable {
@@ -17,7 +17,7 @@ package final class GatewayAdmin: Sendable {
         package var removed: Set<Int> = []
         package var changedFiles: @Sendable () -> [String]
         package var refusedReload: @Sendable () -> AlarmLine?
-        /// Reads the configuration again, and returns the result; nil if the gateway cannot be reloaded.
+        /// Reads the configuration again, and returns the result of the reload; nil if the gateway cannot be reloaded.
         package var reload: (@Sendable () async -> ReloadAnswer)?
         /// Called when an operator has made a copy of the store.
         package var copied: @Sendable (StoreCopy) -> Void
@@ -51,15 +51,15 @@ package final class GatewayAdmin: Sendable {
 
     let gateway: any AdministeredGateways
     private let present: Present
-    /// How long a reader waits.
+    /// How long a reader waits for the store and the event loop.
     private let patience: Duration
     /// How long one request looks at pages. The next request continues. Without this bound, a slow store or a busy
-    /// event loop would take longer than ``patience``, and the reader would get nothing.
+    /// event loop could take longer than ``patience``, and the reader would get no page.
     let pageTime: Duration
     private let backupLimit: Duration
     let letterRequests = BoundedRequests()
-    /// The requests for waiting notifications. They are counted apart, because the store may hang while the event loop
-    /// works.
+    /// The requests for waiting notifications. They are counted apart from those for letters, because the store may
+    /// hang while the event loop works.
     let waitingRequests = BoundedRequests()
     /// The routes that every server has.
     package let routes: StatusRoutes
@@ -98,7 +98,7 @@ package final class GatewayAdmin: Sendable {
 
     /// Answers a request that ``AdminAccess`` has admitted.
     package func answer(_ request: AdminRequest) async -> AdminAnswer {
-        // A local request comes over the socket in the file system.
+        // A local request comes over the Unix socket.
         if request.method == "POST", request.path == "/reload", request.isLocal {
             guard let reload = self.present.value.reload else { return .notFound }
             return await reload().adminAnswer
@@ -250,7 +250,7 @@ package final class GatewayAdmin: Sendable {
 }
 
 extension GatewayFigures.Client {
-    /// Whether people see the client. A removed client is shown while it has connections, or notifications without a
-    /// final answer.
+    /// Whether the status shows the client. A removed client is shown while it has connections, or notifications
+    /// without a final answer.
     fileprivate var isShown: Bool { self.isConfigured || self.connections > 0 || self.counts.unanswered > 0 }
 }

@@ -3,10 +3,11 @@ internal import FerryCore
 
 /// The page of metrics of a gateway.
 ///
-/// Both sums of ``FateCounts`` hold in every page, because one turn of the event loop makes all figures of the page.
+/// The two sums of ``FateCounts`` hold in every page, because one turn of the event loop makes all figures of a
+/// gateway.
 struct GatewayMetrics {
-    /// The number of clients with series of their own. The others are counted together as `other`, because many clients
-    /// would make too many series for Prometheus.
+    /// The largest number of clients with series of their own. All other clients are counted together as `other`,
+    /// because many clients would make too many series for Prometheus.
     static let clientLimit = 200
     private static let otherClients = "other"
 
@@ -129,11 +130,11 @@ struct GatewayMetrics {
         var places: [[String]: Int] = [:]
         for (index, client) in self.figures.clients.enumerated() {
             let upstream = self.name(of: client.upstream)
-            // A client with the name `other` is counted there, too, because two series with the same labels would spoil
-            // the whole answer.
+            // A client with the name `other` is counted among the others, because two series with the same labels would
+            // make the whole answer invalid.
             guard index >= Self.clientLimit || client.name == Self.otherClients else {
-                // After a reload, the client's own upstream may be the one that a listener names for it. Both then
-                // share a series.
+                // After a reload, the client's own upstream may be the one that a listener names for it. The two
+                // identities then share a series.
                 if let place = places[[client.name, upstream]] {
                     sums[place].add(client)
                     continue

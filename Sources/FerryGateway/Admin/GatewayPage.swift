@@ -2,8 +2,8 @@ internal import FerryAdmin
 
 /// The page of a gateway for people.
 enum GatewayPage {
-    /// The number of clients that are shown, the first ones of the configuration. A page of ten thousand rows would
-    /// take megabytes, once for each slow reader.
+    /// The largest number of clients that are shown: the first clients of the configuration. A page of ten thousand
+    /// rows would take megabytes for each slow reader.
     static let clientLimit = 200
 
     private typealias Piece = PagePiece

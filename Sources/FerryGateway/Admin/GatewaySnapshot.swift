@@ -32,7 +32,8 @@ package struct GatewaySnapshot: Sendable {
         )
     }
 
-    /// Adds the figures of another gateway. It may have other numbers, so the names count.
+    /// Adds the figures of another gateway. Its clients and upstreams may have other numbers, so they are found by
+    /// their names.
     package mutating func add(_ other: GatewaySnapshot) {
         let upstreams = Dictionary(self.tables.upstreams.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { $1 })
         for (number, upstream) in other.tables.upstreams.enumerated() {
@@ -49,7 +50,7 @@ package struct GatewaySnapshot: Sendable {
                 self.figures.clients[own].add(client)
                 continue
             }
-            // A reload of an earlier owner removed the client while its notifications waited.
+            // A reload in an earlier owner has removed the client while its notifications waited.
             var client = client
             client.upstream =
                 other.tables.upstreams.indices.contains(client.upstream)
@@ -64,7 +65,7 @@ package struct GatewaySnapshot: Sendable {
         self.loop.add(other.loop)
     }
 
-    /// The figures of a gateway that is over. Another process has the notifications without an answer.
+    /// The figures of a gateway that has ended. Another process has its notifications without an answer.
     package var left: GatewaySnapshot {
         var snapshot = self
         snapshot.figures.leave()
@@ -100,7 +101,7 @@ extension GatewayFigures {
         self.counts.add(other.counts)
         self.oldestAge = [self.oldestAge, other.oldestAge].compactMap { $0 }.max()
         self.underWay += other.underWay
-        // A shard that another process has taken is no trouble of the process.
+        // A shard that another process has taken is no trouble of this process.
         if other.store == .troubled { self.store = .troubled }
         self.letters?.add(other.letters ?? LetterShelf.Figures())
         self.segments += other.segments

@@ -2,11 +2,12 @@ internal import FerryAdmin
 
 /// The judgement of a gateway: one sentence for each trouble, and the worst of them for the whole.
 extension GatewayStatus {
-    /// The age of the oldest notification, in seconds, above which the status reports it. The age is short, because an
-    /// operator reads the status already. The alert FerryGatewayWaitsLong in Compat/monitoring/alerts.yml wakes an
-    /// operator, so it waits for ``alertedWait``.
+    /// The age of the oldest notification, in seconds, from which on the status reports it. The age is short, because
+    /// an operator who reads the status is awake. The alert FerryGatewayWaitsLong in Compat/monitoring/alerts.yml wakes
+    /// an operator, so it waits for ``alertedWait``.
     static let longWait: Double = 60
-    /// The age in that alert, in seconds. The alert fires when the age has been larger for ``alertPatience``.
+    /// The age in the alert FerryGatewayWaitsLong, in seconds. The alert fires when the age has been larger for
+    /// ``alertPatience``, in seconds.
     static let alertedWait: Double = 300
     static let alertPatience: Double = 300
 
@@ -21,7 +22,8 @@ extension GatewayStatus {
             down.first.map { Health(isGood: false, $0) } ?? Health(isGood: true, "Each client has a usable upstream.")
     }
 
-    /// A gateway with a store takes notifications while APNs cannot be reached, so it must stay in service.
+    /// The judgement whether a load balancer should send clients here. A gateway with a store is ready even while APNs
+    /// cannot be reached, because the store keeps the notifications.
     private var readiness: Health {
         switch self.store {
         case .good: return Health(isGood: true, "It listens, and the store can be written.")
@@ -35,8 +37,8 @@ extension GatewayStatus {
         }
     }
 
-    /// Whether a client sends over the upstream, or notifications wait for it. Trouble of any other upstream delays no
-    /// notification.
+    /// Whether a client sends over the upstream, or notifications wait for the upstream. Trouble of any other upstream
+    /// delays no notification.
     func isUsed(_ upstream: Upstream) -> Bool {
         upstream.held > 0 || self.clients.contains { $0.upstream == upstream.name }
     }
@@ -60,7 +62,7 @@ extension GatewayStatus {
                 )
             case .untried, .good: break
             }
-            // The last error of the upstream may concern another topic, and so another client.
+            // The last error of the upstream is left out, because it may concern another topic and another client.
             for topic in upstream.shutTopics {
                 sentences.append(
                     "Not delivering: \(topic.cause)"
@@ -71,8 +73,8 @@ extension GatewayStatus {
         return sentences
     }
 
-    /// - Parameter delivers: whether ``downSentences`` is empty. Its sentences say already that notifications wait, and
-    ///   why.
+    /// - Parameter delivers: whether ``downSentences`` is empty. Those sentences already say that notifications wait,
+    ///   and why.
     private func troubleSentences(delivers: Bool) -> [String] {
         var sentences: [String] = []
         if self.store == .troubled {
@@ -139,7 +141,8 @@ extension GatewayStatus.Upstream {
         guard let cause = self.lastError?.sentence else {
             return "\(begin): there is no connection to \(self.address)."
         }
-        // A cause that names the address says the same: "No connection to localhost:2197: Connection refused."
+        // A cause that names the address already says that there is no connection: "No connection to localhost:2197:
+        // Connection refused."
         return cause.contains(self.address)
             ? "\(begin). \(cause)"
             : "\(begin): there is no connection to \(self.address): \(cause)"

@@ -1,7 +1,6 @@
 package import FerryAdmin
 
-/// Everything that operators see of a gateway: the answer to `GET /status`, from which the page and the commands are
-/// made.
+/// Everything that operators see of a gateway: the answer to `GET /status`. The page and the commands show parts of it.
 ///
 /// The members are documented in Docs/commands/gateway.md. Tokens and payloads are never among them.
 package struct GatewayStatus: ServerStatus, Hashable {
@@ -41,21 +40,22 @@ package struct GatewayStatus: ServerStatus, Hashable {
     package var refusedReload: AlarmLine? = nil
     /// The reason why the list of rejections cannot be written; nil if it can, or if it has no file.
     package var listTrouble: String? = nil
-    /// The shards by their numbers, also those of other processes; nil for a gateway on one machine.
+    /// The shards by their numbers, also those of other processes; nil without shards.
     package var shards: [Shard]? = nil
 
     package struct Shard: Hashable, Codable, Sendable {
         package var shard: Int
-        /// The node that owns the shard; nil if none does.
+        /// The node that owns the shard; nil if no node owns it.
         package var owner: String?
         package var term: String
-        /// The open connections of old clients; nil, as the members below, if another process owns the shard.
+        /// The open connections of old clients. This member and the next two are nil if this process has no gateway for
+        /// the shard. While it hands a shard over, it still has one.
         package var connections: Int? = nil
         /// The notifications without a final answer that are not at APNs.
         package var waiting: Int? = nil
         /// The notifications at APNs.
         package var inFlight: Int? = nil
-        /// The time for which the right to deliver is left, in seconds.
+        /// How long the right to forward still holds, in seconds; nil if another process owns the shard.
         package var rightSeconds: Double? = nil
 
         package init(_ shard: Int, owner: String?, term: String) {
@@ -73,7 +73,7 @@ package struct GatewayStatus: ServerStatus, Hashable {
         package var heardAt: Int?
         package var counts: FateCounts
         package var feedbackRows: Int
-        /// The way in which the client learns of a rejection, in words.
+        /// The words that say how the client learns of a rejection.
         package var told: String
     }
 
@@ -110,12 +110,12 @@ package struct GatewayStatus: ServerStatus, Hashable {
             package var sent: Int
             package var answered: Int
             package var unanswered: Int
-            /// The round trip of the last PING that was answered, in seconds; nil if there was none.
+            /// The round trip of the last PING that was answered, in seconds; nil before the first answer.
             package var last: Double?
         }
 
         package enum State: String, CaseIterable, Codable, Sendable {
-            /// No notification has asked for a connection since the start, or since the last failure ended.
+            /// No connection for notifications was tried since the start, or since a trial succeeded.
             case untried
             case good
             /// There is no connection, because the last tries to connect or the last trial failed.

@@ -46,7 +46,7 @@ package struct ReloadAnswer: Hashable, Codable, Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         var answer = AdminAnswer(json: (try? encoder.encode(self)).map { Array($0) } ?? [])
-        // A configuration that cannot be taken conflicts with the one that holds.
+        // A configuration that cannot be taken conflicts with the present configuration, so the status is 409.
         answer.status = self.isTaken ? 200 : 409
         return answer
     }
