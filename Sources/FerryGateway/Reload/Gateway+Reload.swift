@@ -11,27 +11,29 @@ extension Gateway {
         package var tables: GatewayTables
         /// The number of connections that end, because the configuration no longer allows them.
         package var ended: Int
-        /// The number of notifications that each removed client has left. They are still delivered.
+        /// The number of notifications that each removed client has left. These notifications are still delivered.
         package var left: [(client: String, count: Int)]
     }
 
     /// The tables of this process, including the rows that reloads have removed.
     package var tables: GatewayTables { self.numbers.withLock { $0.tables } }
 
-    /// A configuration that has been checked, with its sockets and providers. It can no longer be refused.
+    /// A configuration that has been checked, with its sockets and providers. Only the end of the gateway can still
+    /// refuse it.
     package struct PreparedReload: Sendable {
         fileprivate let adoption: GatewayNumbers.Adoption
         fileprivate let providers: [Int: GatewayUpstream]
         fileprivate let listening: GatewayListeners.Switch
     }
 
-    /// Takes another configuration, as a whole or not at all. Connections that are still allowed stay open, and
-    /// notifications under way keep their old credential.
+    /// Takes another configuration, as a whole or not at all. Connections that are still allowed stay open.
+    /// Notifications under way keep their old credential.
     ///
-    /// The store, the list and ``Configuration/onEvent`` stay as they are. Do not call this again before it has returned.
+    /// The store, the list and ``Configuration/onEvent`` stay as they are. Do not call this method again before it has
+    /// returned.
     ///
     /// - Parameter make: makes the provider of an upstream, by its place in the configuration. It is called only for
-    ///   upstreams that are new or have other settings.
+    ///   upstreams that are new, that come back, or that have other settings.
     /// - Throws: ``ReloadFault``, ``ListenFault``, `TLSError`, or an error of `make`. Then nothing has changed.
     package func reload(
         _ configuration: Configuration,
@@ -77,7 +79,8 @@ extension Gateway {
     package func commit(_ prepared: PreparedReload) async throws -> Reloaded {
         let (driver, listeners, adoption) = (self.driver, self.listeners, prepared.adoption)
         let switched = try await driver.eventLoop.submit { () -> GatewayDriver.Switched? in
-            // A shutdown may have begun meanwhile. It has closed only the listeners that it knew.
+            // A shutdown may have begun meanwhile. It has closed only the present listeners, and would leave the new
+            // ones open.
             guard !driver.isEnding else { return nil }
             return driver.adopt(adoption, prepared.providers) { listeners.commit(prepared.listening) }
         }.get()
@@ -98,7 +101,7 @@ extension Gateway {
         )
     }
 
-    /// Gives a prepared configuration up.
+    /// Gives up a prepared configuration: closes its new sockets, and ends its new providers.
     package func abandon(_ prepared: PreparedReload) async {
         await self.listeners.abandon(prepared.listening)
         for upstream in prepared.providers.values { _ = await upstream.provider.shutDown(within: .zero) }

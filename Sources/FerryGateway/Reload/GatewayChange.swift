@@ -13,8 +13,9 @@ package struct GatewayChange: Hashable, Codable, Sendable {
 
     package var clients = Names()
     package var upstreams = Names()
-    /// The addresses of listeners. A listener has changed if it shows another certificate, trusts other authorities,
-    /// has other server names or another TLS profile. Added or removed clients are no change of their listener.
+    /// The addresses of listeners. A listener has changed if it shows another certificate, trusts other authorities or
+    /// proxies, or has other server names or another TLS profile. Added or removed clients are no change of their
+    /// listener.
     package var listeners = Names()
     /// The numbers of the upstreams that get another provider.
     package var replaced: Set<Int> = []

@@ -21,8 +21,8 @@ extension GatewayDriver {
     ///
     /// - Parameters:
     ///   - upstreams: the new providers, by the numbers of their upstreams.
-    ///   - open: opens and closes the doors of the listeners, between the switch of the tables and the judgement of the
-    ///     open connections.
+    ///   - open: opens and closes the doors of the listeners. It is called after the switch of the tables, and before
+    ///     the open connections are judged.
     func adopt(
         _ adoption: GatewayNumbers.Adoption,
         _ upstreams: [Int: GatewayUpstream],
@@ -45,7 +45,7 @@ extension GatewayDriver {
             self.identity(of: id).map { $0 != handler.allowedIdentity } ?? false
         }
         self.run { $0.end(ended.keys.sorted { $0.rawValue < $1.rawValue }, now: $1) }
-        // An upstream that came back has a new provider, and does not end.
+        // An upstream that the configuration names again has a new provider, so it must not be ended.
         self.draining.subtract(adoption.upstreams)
         self.draining.formUnion(adoption.change.left)
         self.checkDrained()
@@ -58,7 +58,7 @@ extension GatewayDriver {
 
     // MARK: Providers that end
 
-    /// Ends a provider after its last answer.
+    /// Ends a provider after its last answer, or after ``answerLimit``.
     ///
     /// - Parameter followed: the watch that continues the counts.
     private func leave(_ upstream: GatewayUpstream, followed: UpstreamWatch? = nil) {

@@ -1,8 +1,9 @@
 /// The numbers that this process has given to clients, upstreams and routes.
 ///
-/// A reload gives the next number to each new name, and leaves the numbers of missing names as they are. No number gets
-/// another meaning while the process lives. So counts never go back, and a late outcome, a waiting line of the list or a
-/// copy never meets another client. A name that comes back finds its number, and with it its counts and habits.
+/// A reload gives the next number to each new name. A name that is missing in the new configuration keeps its number.
+/// No number gets another meaning while the process lives. So counts never go back, and a late outcome, a waiting line
+/// of the list or a copy never meets another client. A name that comes back finds its number, its counts and its
+/// habits.
 ///
 /// ```
 ///   first configuration    shop 0   news 1
@@ -10,9 +11,9 @@
 ///   with news and blog     shop 0   news 1          blog 2
 /// ```
 ///
-/// Bounds: a reload is refused if more numbers than ``limits`` would belong to no name of the configuration.
+/// Bounds: a reload is refused if more numbers than ``Limits`` would belong to missing names.
 package struct GatewayNumbers: Sendable {
-    /// The largest numbers of names that the configuration no longer has.
+    /// The largest numbers of missing names: names that the configuration no longer has.
     package struct Limits: Sendable {
         package var clients = 10_000
         package var upstreams = 64
@@ -43,14 +44,15 @@ package struct GatewayNumbers: Sendable {
     private var routes: [RouteName: Int] = [:]
     private let limits: Limits
 
-    /// Takes the first configuration. Its places are the numbers.
+    /// Takes the first configuration. The places in its tables are the numbers.
     package init(_ tables: GatewayTables, limits: Limits = Limits()) {
         self.tables = tables
         self.limits = limits
         for (number, route) in tables.routes.enumerated() { self.routes[Self.name(of: route)] = number }
     }
 
-    /// Returns a configuration with the numbers of this process. Call ``adopt(_:)`` once it holds.
+    /// Returns a configuration with the numbers of this process. Call ``adopt(_:)`` when the gateway has switched to
+    /// it.
     ///
     /// - Throws: ``ReloadFault`` if too many numbers would belong to missing names.
     package func numbered(_ new: GatewayTables) throws(ReloadFault) -> Adoption {
@@ -141,8 +143,8 @@ package struct GatewayNumbers: Sendable {
         return (numbers, gone)
     }
 
-    /// Gives removed clients the present keys of their upstreams. Their waiting notifications go out with these,
-    /// because an old key may be revoked.
+    /// Gives removed clients the present keys of their upstreams. Their waiting notifications go out with the present
+    /// keys, because an old key may be revoked.
     private mutating func moveLeft(clients: Set<Int>, _ before: GatewayTables) {
         for number in before.identities.indices where !clients.contains(number) {
             let routes = self.tables.identities[number].routes
@@ -168,7 +170,7 @@ package struct GatewayNumbers: Sendable {
 
 /// A row of the tables that keeps its number over reloads.
 private protocol NumberedRow {
-    /// The name that leads to the number.
+    /// The name by which a reload finds the number.
     var lastingName: String { get }
     /// The name for people.
     var label: String { get }

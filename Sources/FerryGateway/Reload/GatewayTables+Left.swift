@@ -1,8 +1,8 @@
 internal import FerryCore
 
-/// The clients that a reload removed before the process was killed, while their notifications waited.
+/// The clients that a reload in an earlier process removed while their notifications waited.
 extension GatewayTables {
-    /// Adds clients that have notifications in the store, and that the configuration does not name.
+    /// Adds the clients that have notifications in the store and that the configuration does not name.
     ///
     /// The reload has noted the gate of the client's first topic: the topic, and the host and credential of the
     /// upstream; see ``GateRow``. If no upstream has the host, the client is not added, and the start fails with its
@@ -31,7 +31,8 @@ extension GatewayTables {
         }
     }
 
-    /// The upstream with this host and credential. If the credential was replaced, an upstream with this host.
+    /// The upstream with this host and credential. If no upstream has both, the credential was replaced, and the first
+    /// upstream with this host is taken.
     private func upstream(of key: [UInt8]) -> Int? {
         let host = key.prefix { $0 != UInt8(ascii: " ") }
         return self.upstreams.firstIndex { $0.key == key }
