@@ -1,10 +1,11 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The clock of a replay filter. It stands still while a full window stops the reading of one of the client's
-/// connections, because bytes that the gateway does not read are not late.
+/// The clock of a replay filter. It stands still while a full window stops the reading of any connection of the scope.
+/// Copies that the gateway does not read in this time must not count as late.
 ///
-/// A *reading* is a time of this clock. While the clock runs, it is behind the machine's time by the sum of all stops.
+/// A *reading* is a time of this clock. While the clock runs, it is behind the machine's time by the sum of all its
+/// stops.
 struct FilterClock: Sendable {
     private var stopped: Set<ConnectionID> = []
     private var stoppedAt: NIODeadline?

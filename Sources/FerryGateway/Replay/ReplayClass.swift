@@ -5,7 +5,7 @@ enum ReplayClass: Hashable, Sendable {
     /// The client repeats the followers.
     case resends(Reach)
     /// The client does not repeat the followers. It gets no error response, unless it asks for one with an empty token.
-    /// None of its notifications is swallowed.
+    /// The gateway swallows no notification of this client.
     case never
 }
 
@@ -13,12 +13,12 @@ enum ReplayClass: Hashable, Sendable {
 struct Reach: Hashable, Sendable {
     /// The largest number of followers that came back after one error response.
     var proven = 0
-    /// The number of followers that came back when older ones did not, at least ``GatewayBounds/smallestCache``; nil if
-    /// all came back so far. With more followers, the client has forgotten the notification that an error response
-    /// would name.
+    /// The number of followers that came back when older followers did not, at least ``GatewayBounds/smallestCache``;
+    /// nil if all followers came back so far. If there are more followers than this, the client has forgotten the
+    /// notification that an error response would name.
     var limit: Int?
 
-    /// Notes that, of `count` followers, those from `earliest` on came back.
+    /// Notes that, of `count` followers, those from the place `earliest` on came back.
     mutating func showed(earliest: Int, of count: Int) {
         let came = count - earliest
         self.proven = max(self.proven, came)

@@ -6,7 +6,7 @@ struct ReplayKey: Hashable, Sendable {
     var high: UInt64
     var low: UInt64
 
-    /// Half of the bits are enough for a table, because they are a keyed hash already.
+    /// The lower half of the bits is enough for a hash table, because the key is a keyed hash already.
     func hash(into hasher: inout Hasher) {
         hasher.combine(self.low)
     }

@@ -1,7 +1,7 @@
 /// A list of values that is also a multiset of keys. Each value has a position and is found by its key until it is
 /// removed.
 ///
-/// Cost: constant for each operation, but a removal also passes the earlier live values with the same key. A removed
+/// Cost: constant for each operation, but a removal also looks at the earlier live values with the same key. A removed
 /// value keeps its place until the whole log is dropped.
 struct ReplayLog<Value: Sendable>: Sendable {
     private struct Item {
@@ -46,8 +46,8 @@ struct ReplayLog<Value: Sendable>: Sendable {
         if self.chains[key] == nil { self.chains[key] = Chain(earliest: self.items.count - 1) }
     }
 
-    /// Returns the lowest live position with this key that `condition` accepts. It compares
-    /// ``GatewayBounds/equalKeys`` positions at most.
+    /// Returns the lowest live position with this key that `condition` accepts; nil if the first
+    /// ``GatewayBounds/equalKeys`` live positions have none.
     func first(_ key: ReplayKey, where condition: (Int, Value) -> Bool = { _, _ in true }) -> Int? {
         var next = self.chains[key]?.live?.lowerBound
         for _ in 0..<GatewayBounds.equalKeys {
@@ -79,7 +79,7 @@ struct ReplayLog<Value: Sendable>: Sendable {
         if next == nil { self.chains[key]?.live = live.lowerBound...previous }
     }
 
-    /// The first position that ever had this key; nil if no position had it.
+    /// The first position that ever had this key; nil if no position had this key.
     func earliest(_ key: ReplayKey) -> Int? { self.chains[key]?.earliest }
 
     func isLive(_ position: Int) -> Bool { self.items[position].isLive }

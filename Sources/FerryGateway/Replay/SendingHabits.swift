@@ -14,7 +14,8 @@ struct SendingHabits: Hashable, Sendable {
         case keepsSingles = 3
     }
 
-    /// The number of days after which an unseen trait is forgotten. The library of the client may have been replaced.
+    /// The number of days after which a trait that was not seen again is forgotten, because the library of the client
+    /// may have been replaced.
     static let lifetime: UInt16 = 30
 
     /// The day of each trait, in days since 1970; 0 for a trait that was never seen.
@@ -26,13 +27,13 @@ struct SendingHabits: Hashable, Sendable {
     static func day(_ epochSeconds: UInt32) -> UInt16 { UInt16(clamping: epochSeconds / 86_400) }
 
     mutating func saw(_ trait: Trait, on day: UInt16) {
-        // Day 0 would count as never.
+        // Day 0 means never.
         self.days[trait.rawValue] = max(day, 1)
     }
 
     func has(_ trait: Trait, on day: UInt16) -> Bool {
         let seen = self.days[trait.rawValue]
-        // The system's clock may have been set back.
+        // If the system's clock was set back, the trait counts as seen today.
         return seen > 0 && (day <= seen || day - seen <= Self.lifetime)
     }
 
@@ -43,12 +44,13 @@ struct SendingHabits: Hashable, Sendable {
     func isEmpty(on day: UInt16) -> Bool { !Trait.allCases.contains { self.has($0, on: day) } }
 
     /// Whether the client opens a connection for each notification. A client that used an identifier twice on a
-    /// connection, or left a connection open, does not, and may have notifications to repeat.
+    /// connection, or left a connection open, does not count as one, and may have notifications to repeat.
     func isSingle(on day: UInt16) -> Bool {
         self.has(.endsSingles, on: day) && !self.has(.repeatsIdentifiers, on: day) && !self.has(.keepsSingles, on: day)
     }
 
-    /// Whether ``isSingle(on:)`` may still become true. So far no trait shows how the client uses its connections.
+    /// Whether ``isSingle(on:)`` may still become true, because no trait shows so far how the client uses its
+    /// connections.
     func mayBeSingle(on day: UInt16) -> Bool {
         !self.has(.numbers, on: day) && !self.has(.endsSingles, on: day) && !self.has(.repeatsIdentifiers, on: day)
             && !self.has(.keepsSingles, on: day)
