@@ -1,10 +1,10 @@
 package import FerryCore
 internal import NIOCore
 
-/// A dead letter, or a notification that may have arrived. The gateway does not send it again by itself, but the letter
-/// has everything that is needed to send it.
+/// A dead letter, or a notification that may have arrived. The gateway does not send it again by itself. The letter has
+/// everything that an operator needs to send it again.
 ///
-/// A letter is a row of ``StoreTable/letters``. The key is the `apns-id` (16 bytes), whose end is the number of the
+/// A letter is a row of ``StoreTable/letters``. The key is the `apns-id` (16 bytes), which ends with the number of the
 /// job. The value, big-endian:
 ///
 /// ```
@@ -32,7 +32,7 @@ package struct Letter: Hashable, Sendable {
     package var expiration: UInt32
     /// The priority; 0 if the notification has none.
     package var priority: UInt8
-    /// Whether the notification may have arrived. If the letter is sent again, it may arrive twice.
+    /// Whether the notification may have arrived. If the letter is sent again, the notification may arrive twice.
     package var mayHaveArrived: Bool
     /// The number of times that the notification was sent.
     package var attempts: UInt16

@@ -50,7 +50,7 @@ package struct LetterRow: Hashable, Codable, Sendable {
 package struct LetterFilter: Hashable, Sendable {
     package var client: String?
     package var reason: String?
-    /// Letters that ended before this time, in UNIX seconds.
+    /// The time before which the notifications became letters, in UNIX seconds.
     package var endedBefore: UInt32?
 
     package init(client: String? = nil, reason: String? = nil, endedBefore: UInt32? = nil) {

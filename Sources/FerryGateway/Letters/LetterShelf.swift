@@ -1,8 +1,8 @@
 internal import DequeModule
 internal import NIOCore
 
-/// The bounds of the letters in the store, without I/O: their number, their size and their age. Only the store has the
-/// letters themselves.
+/// The table of the letters in the store, without I/O. It bounds their number, their size and their age. Only the store
+/// has the letters themselves.
 ///
 /// Above a bound, the oldest letters are removed and counted.
 package struct LetterShelf: Sendable {
@@ -14,7 +14,8 @@ package struct LetterShelf: Sendable {
     package static let lifetime: UInt32 = 30 * 86_400
     /// The time between two sweeps for letters that are too old.
     static let sweep: TimeAmount = .hours(1)
-    /// The largest number of letters that one sweep removes. The next sweep follows soon, so that no turn is long.
+    /// The largest number of letters that one sweep removes. If more are too old, the next sweep follows after 100 ms.
+    /// So no turn of the event loop is long.
     static let sweepCount = 1000
 
     /// The figures for operators.
@@ -23,7 +24,8 @@ package struct LetterShelf: Sendable {
         package var count = 0
         /// The size of the letters in the store, in bytes.
         package var bytes = 0
-        /// The number of letters that were removed since the start because there were too many.
+        /// The number of letters that were removed since the start because all letters together were too many or too
+        /// large.
         package var dropped = 0
         /// The number of letters that were removed since the start because they were too old.
         package var outdated = 0
@@ -36,8 +38,8 @@ package struct LetterShelf: Sendable {
 
     private let limit: Int
     private var entries: [JobID: Entry] = [:]
-    /// The letters in the order of their ends, including removed ones. A letter from a clock that ran ahead is behind
-    /// the others. In front of the others, it would keep them from being removed.
+    /// The letters in the order of their ends, including removed letters. A letter from a time when the clock ran ahead
+    /// stands behind the others. In front of them, it would keep them from being removed.
     private var order: Deque<(key: [UInt8], endedAt: UInt32)> = []
     private(set) var figures = Figures()
     private var isSorted = true
@@ -56,7 +58,7 @@ package struct LetterShelf: Sendable {
         self.isSorted = false
     }
 
-    /// Restores the order after ``restore(_:endedAt:length:)``: the rows come in the order of their keys.
+    /// Sorts the letters after ``restore(_:endedAt:length:)``, because the rows came in the order of their keys.
     private mutating func sort() {
         guard !self.isSorted else { return }
         self.isSorted = true
@@ -84,7 +86,7 @@ package struct LetterShelf: Sendable {
         guard let entry = self.entries.removeValue(forKey: id) else { return false }
         self.figures.count -= 1
         self.figures.bytes -= entry.length
-        // Otherwise the order would grow with each letter that is sent again and ends again.
+        // Without this, the order would grow with each letter that is sent again and ends again.
         if self.order.count > 2 * self.entries.count + 64 {
             self.order.removeAll { self.entries[Letter.job(ofKey: $0.key)]?.endedAt != $0.endedAt }
         }
@@ -130,7 +132,7 @@ package struct LetterShelf: Sendable {
         self.sort()
         self.sweepAt = now + Self.sweep
         var changes: [StoreChange] = []
-        // A clock that was set back makes no letter too old.
+        // If the clock was set back, a letter's end may lie in the future. Such a letter is not too old.
         while let first = self.order.first, first.endedAt < seconds, seconds - first.endedAt > Self.lifetime {
             guard changes.count < Self.sweepCount else {
                 self.sweepAt = now + .milliseconds(100)
