@@ -1,9 +1,9 @@
 /// A batch of lines for the file.
 struct ListBatch: Hashable, Sendable {
-    /// The lines, each with its line break. An empty list only asks for the place.
+    /// The lines, each with its line break. A batch without lines only asks for the place.
     var lines: [[UInt8]]
-    /// The place where the last batch ended; nil if it is not known. A killed process may have written some of these
-    /// lines behind that place.
+    /// The place where the last batch ended; nil if the place is not known. A killed process may already have written
+    /// some of these lines behind that place.
     var after: ListPlace?
 }
 
@@ -11,7 +11,7 @@ struct ListBatch: Hashable, Sendable {
 struct ListAnswer: Hashable, Sendable {
     /// The number of lines that are in the file now, from the first.
     var count: Int
-    /// The place after these lines; nil if the file is not a regular file.
+    /// The place after these lines; nil if the file is no regular file, or could not be written at all.
     var place: ListPlace?
     /// The reason why lines are missing; nil if all were written.
     var trouble: String?

@@ -1,11 +1,13 @@
 internal import NIOPosix
 
-/// The file of the list of rejections, with its own thread. Only its owner can read it. ``ListWriter`` writes it.
+/// The file of the list of rejections, with its own thread. If the process makes the file, only the user of the process
+/// can read it. ``ListWriter`` writes the file.
 package final class ListFile: Sendable {
     private let writer: ListWriter
     private let thread = NIOThreadPool(numberOfThreads: 1)
 
-    /// Opens the file, and makes it if necessary. A FIFO is opened when a program reads it.
+    /// Opens the file, and makes it if it does not exist. A FIFO without a reader stays closed until a program reads
+    /// it.
     ///
     /// - Parameter survivesPowerLoss: whether a batch waits for the disk.
     /// - Throws: ``Fault`` when the file cannot be written.
@@ -22,7 +24,7 @@ package final class ListFile: Sendable {
         package init(_ description: String) { self.description = description }
     }
 
-    /// Appends whole lines. The next call comes after the answer to this one.
+    /// Appends whole lines. Do not call it again before the answer to this batch.
     ///
     /// - Parameter then: called once, on any thread.
     func write(_ batch: ListBatch, then: @escaping @Sendable (ListAnswer) -> Void) {

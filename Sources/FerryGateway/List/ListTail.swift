@@ -2,11 +2,11 @@ internal import FerryPlatform
 
 /// The end of a list of rejections, after the last noted place.
 ///
-/// A process may be killed after it wrote lines and before it noted their end. Then these lines are behind the last
-/// noted place, in order, but other programs may have written lines between them. If the file was renamed meanwhile,
-/// its directory is searched for it.
+/// A process may be killed after it wrote lines and before it noted their end. These lines are then behind the last
+/// noted place, in order, but other programs may have written lines between them. If the file was renamed meanwhile, it
+/// is searched in its directory.
 struct ListTail {
-    /// The largest number of bytes that are read: a batch, and lines of other programs.
+    /// The largest number of bytes that are read. It has room for a batch, and for lines of other programs.
     private static let longest = 4 << 20
     /// The longest line of the list, in bytes.
     static let longestLine = 4096
@@ -79,8 +79,8 @@ struct ListTail {
         return files
     }
 
-    /// Returns the offset from which lines are new. If the file is shorter than before, its contents were copied and
-    /// removed, and all lines are new.
+    /// Returns the offset from which on lines are new. A file that is shorter than before was copied and emptied, so
+    /// all its lines are new.
     private static func offset(_ place: ListPlace, _ status: stat) -> Int {
         UInt64(status.st_size) < place.offset ? 0 : Int(place.offset)
     }

@@ -1,9 +1,9 @@
 internal import FerryPlatform
 
-/// Writes the lines of a ``ListFile``: opens the file, appends whole lines, and mends its end after a kill.
+/// The writer of a ``ListFile``. It opens the file, appends whole lines, and mends the end of the file after a kill.
 ///
 /// * A line that does not fit whole is removed again, so that no program reads half a line.
-/// * If the file was renamed or removed, a new one is made under the name. So a list can be rotated.
+/// * If the file was renamed or removed, a new file is made under the name. So the list can be rotated.
 /// * Before the first batch, the file may have lines that an earlier process wrote before it was killed; see
 /// ``ListTail``.
 ///
@@ -14,7 +14,7 @@ final class ListWriter: @unchecked Sendable {
         var device: UInt64
         var inode: UInt64
         var isRegular: Bool
-        /// Whether half a line of a killed process was looked for.
+        /// Whether the end of the file was checked for half a line of a killed process.
         var isMended = false
 
         init(_ descriptor: Int32, _ status: stat) {
@@ -52,8 +52,8 @@ final class ListWriter: @unchecked Sendable {
 
     // MARK: Opening
 
-    /// Opens the file, unless the open file still has the name. A FIFO without a reader stays closed, which is not an
-    /// error.
+    /// Opens the file, unless the file that is open still has the name. A FIFO without a reader stays closed, which is
+    /// no error.
     func begin() throws(ListFile.Fault) {
         var status = stat()
         if let file {
@@ -105,7 +105,8 @@ final class ListWriter: @unchecked Sendable {
         }
         guard let file else { return ListAnswer(count: 0, trouble: Self.unread) }
         guard file.isRegular else { return self.pass(batch.lines, to: file) }
-        // The half line is removed only now, because an ending process may have been writing when the file was opened.
+        // The half line is removed only now, because another process, which was ending, may still have been writing
+        // when the file was opened.
         if !file.isMended {
             self.removeHalfLine(file)
             self.file?.isMended = true
@@ -162,7 +163,8 @@ final class ListWriter: @unchecked Sendable {
         }
     }
 
-    /// Writes lines to a FIFO or a device, one line at a time. The system takes so short a line whole or not at all.
+    /// Writes lines to a FIFO or a device, one line at a time. The system takes a line of this length whole or not at
+    /// all.
     private func pass(_ lines: [[UInt8]], to file: File) -> ListAnswer {
         for (index, line) in lines.enumerated() {
             var count = write(file.descriptor, line, line.count)
@@ -173,7 +175,8 @@ final class ListWriter: @unchecked Sendable {
             }
             guard count == line.count else {
                 let trouble = count < 0 && errno != EAGAIN && errno != EPIPE ? Self.fault.description : Self.unread
-                // The FIFO has lost its reader. It is closed, so that the next batch opens it for the next reader.
+                // The FIFO has lost its reader. It is closed here, so that the next batch opens it again for the next
+                // reader.
                 if count < 0, errno == EPIPE { self.end() }
                 return ListAnswer(count: index, trouble: trouble)
             }

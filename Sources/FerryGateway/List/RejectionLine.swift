@@ -1,14 +1,14 @@
 internal import FerryCore
 
-/// One line of the list of rejections: a JSON object. Programs that read the list rely on this form, so it is defined
-/// in this one place.
+/// One line of the list of rejections: a JSON object. Programs that read the list rely on its form, so the form is
+/// defined only here.
 struct RejectionLine {
     /// The longest text in a line, in bytes before escaping. APNs' reasons have fewer than 30, and names of clients at
     /// most 255.
     static let textLimit = 300
 
-    /// The names of the clients, as JSON strings. If a listener named the upstream of a client, that name follows as a
-    /// member of its own.
+    /// The names of the clients, as JSON strings. If a listener names the upstream of a client, the name of the
+    /// upstream follows as a member of its own.
     private let clients: [String]
 
     init(clients: [String]) { self.clients = clients.map(Self.string) }
@@ -54,14 +54,14 @@ struct RejectionLine {
             + #""reason":\#(Self.string(refusal.reason.rawValue)),"status":\#(status),"apnsId":\#(apnsID)"#
     }
 
-    /// Whether the bytes are a line of this list, or the beginning of one.
+    /// Whether the bytes begin as a line of this list begins.
     static func begins(_ bytes: some Collection<UInt8>) -> Bool {
         let start = #"{"event":""#.utf8
         return bytes.starts(with: start.prefix(bytes.count))
     }
 
-    /// Makes a JSON string of the first ``textLimit`` bytes. The text may come from APNs. Without escapes, a quotation mark
-    /// in it would end the string, and a line break would end the line and begin a false one.
+    /// Makes a JSON string of the first ``textLimit`` bytes. The text may come from APNs. Without escapes, a quotation
+    /// mark in the text would end the string, and a line break would begin a false line.
     private static func string(_ text: String) -> String {
         String(decoding: JSONText.quoted(String(text.beginning(utf8: Self.textLimit))), as: UTF8.self)
     }

@@ -14,14 +14,14 @@ internal import NIOCore
 /// With a store, each line is a row of ``StoreTable/rejections``, in the same commit as the answer that it reports. The
 /// line goes to the file once that commit is durable. If a kill loses the answer, the notification is sent again, and
 /// then gets its line. A later commit removes the row, and notes the place after the line in the file. If the process
-/// is killed before that commit, the file has lines after the noted place. The next process looks there for the lines
-/// of its first batch only, so each batch waits for the commit of the batch before it.
+/// is killed before the later commit, the file has lines behind the noted place. The next process looks there only for
+/// the lines of its first batch. So each batch waits for the later commit of the batch before it.
 ///
 /// If another process takes the store, each line belongs to one of the two, except for one batch; see
 /// ``leave(durable:)``.
 ///
-/// A ``SharedStore`` is a list of rejections itself. The file then has what this process heard, without rows for the next
-/// process: ``isStored`` is false.
+/// A ``SharedStore`` is a list of rejections itself. The file then has the events of this process only, and there are
+/// no rows for the next process: ``isStored`` is false.
 package struct RejectionList: Sendable {
     /// The largest number of waiting lines. A million bytes are some 4,000 lines.
     package static let limit = 250_000
@@ -57,14 +57,14 @@ package struct RejectionList: Sendable {
     private var lines: Deque<Line> = []
     private var length = 0
     private var lastNumber: UInt64
-    /// The number of first lines that are being written to the file; nil if no batch is under way.
+    /// The number of lines, from the first on, that are being written to the file; nil if no batch is under way.
     private var underWay: Int?
     /// The place after the last batch.
     private var place: ListPlace?
     /// The segment of the journal that notes the place after the last batch.
     private var marked: UInt64 = 0
     private var state = State.good
-    /// Whether lines were dropped since the file last worked.
+    /// Whether lines were dropped since the file was last written without trouble.
     private var isOverflowing = false
     private var events: [GatewayEvent] = []
 
@@ -102,7 +102,7 @@ package struct RejectionList: Sendable {
     /// The reason why the file cannot be written; nil if it can.
     var trouble: String? { if case .refused(let trouble, _) = self.state { trouble } else { nil } }
 
-    /// Whether the file accepted nothing at the last try.
+    /// Whether the file did not accept all lines at the last try. After ``tryNow()``, false until the next answer.
     var isStuck: Bool {
         guard self.underWay == nil, case .refused(_, let retryAt) = self.state else { return false }
         return retryAt > .distantPast
@@ -122,7 +122,7 @@ package struct RejectionList: Sendable {
         )
         self.length += bytes.count
         var rows = [Self.row(self.lastNumber, bytes)]
-        // Lines that are being written may be in the file already, so only later lines are dropped.
+        // Lines that are being written may already be in the file, so only later lines are dropped.
         let oldest = self.underWay ?? 0
         while self.lines.count > max(self.limit, oldest) || self.length > Self.lengthLimit, oldest < self.lines.count {
             let line = self.lines.remove(at: oldest)
@@ -141,23 +141,25 @@ package struct RejectionList: Sendable {
         StoreChange(.rejections, key: number.bigEndianBytes, value: bytes)
     }
 
-    /// Leaves lines to the process that has taken the store: those that the store has, and those of notifications that it
-    /// has. That process writes the former, and sends the latter again and lists their answers. If this one wrote them, too,
-    /// they would be in the list twice.
+    /// Leaves lines to the process that has taken the store: lines that the store has, and lines about notifications
+    /// that the store has. That process writes the lines, sends the notifications again, and lists their answers. If
+    /// this process wrote these lines, too, they would be in the list twice.
     ///
-    /// All others stay here, because nobody else knows of them: refusals of the gateway itself, and notifications that were
-    /// given up before the store had them. A batch that is being written stays, too, because it may be in the file already.
+    /// All other lines stay here, because no other process knows of them: refusals of the gateway itself, and
+    /// notifications that were given up before the store had them. A batch that is being written stays, too, because it
+    /// may be in the file already.
     ///
-    /// One batch may come from both processes: one that is being written now, or that was written after the other process
-    /// came and before this one knew. The next batch waits for a commit, which tells this process. The other process finds
-    /// the lines of that batch only if they are in the file before its own first batch; see ``ListTail``.
+    /// One batch may be listed by both processes. It is being written now, or it was written after the other process
+    /// took the store and before this process learned of that. There is only one such batch, because the next batch
+    /// waits for a commit, and the answer to the commit tells this process. The other process finds the lines of the
+    /// batch only if they are in the file before its own first batch; see ``ListTail``.
     ///
-    /// The store may have a commit that it did not acknowledge, because the other process came in its midst. Then a line of
-    /// that commit may come from both, and not from neither.
+    /// If the other process took the store during a commit, the store may have the commit without having acknowledged
+    /// it. Both processes may then list the lines of this commit, but no line is lost.
     ///
     /// - Parameter durable: the last segment that the store has acknowledged.
     mutating func leave(durable: UInt64) {
-        // At the end, lines of the batch that is being written may have been given up.
+        // At the end of the process, even lines of the batch that is being written may have been given up.
         let rest = self.lines[min(self.underWay ?? 0, self.lines.count)...]
         guard rest.contains(where: { $0.isKnown(durable: durable) }) else { return }
         let kept = rest.filter { !$0.isKnown(durable: durable) }
@@ -166,10 +168,10 @@ package struct RejectionList: Sendable {
         self.length = self.lines.reduce(0) { $0 + $1.bytes.count }
     }
 
-    /// Drops every line that no store keeps, because the process ends.
+    /// Drops every line that the store does not keep, because the process ends.
     ///
     /// - Parameter durable: the last segment in the store, if another process has taken it; otherwise nil.
-    /// - Returns: the number of lines.
+    /// - Returns: the number of dropped lines.
     mutating func abandon(durable: UInt64?) -> Int {
         let count = self.lines.count
         if !self.isStored {
@@ -193,8 +195,8 @@ package struct RejectionList: Sendable {
         if case .refused(_, let retryAt) = self.state, now < retryAt { return nil }
         var lines: [[UInt8]] = []
         var length = 0
-        // If the place after the last batch is unknown, the batch has no lines and only asks for it. Without the place,
-        // the next process could not tell which lines the file has.
+        // If the place after the last batch is unknown, the batch has no lines, and only asks for the place. Without
+        // the place, the next process could not find out which lines the file has.
         if !self.isStored || self.place != nil {
             for line in self.lines.prefix(Self.batchCount) where line.segment <= durable {
                 guard length < Self.batchLength else { break }
@@ -224,8 +226,8 @@ package struct RejectionList: Sendable {
             rows.append(StoreChange(.list, key: Self.placeKey, value: place.bytes))
         }
         if !rows.isEmpty { self.marked = segment }
-        // The file has no place, for example because it is a FIFO. After a kill, its last lines are written a second
-        // time.
+        // The file has no place, for example because it is a FIFO. A place that matches no file stands for it, so after
+        // a kill the last lines are written a second time.
         if underWay == 0, answer.place == nil, answer.trouble == nil {
             self.place = ListPlace(device: 0, inode: 0, offset: 0)
         }
@@ -246,7 +248,7 @@ package struct RejectionList: Sendable {
         self.state = .refused(trouble, retryAt: now + Self.retry)
     }
 
-    /// Lets the file be tried immediately.
+    /// Lets the file be tried again at once.
     mutating func tryNow() { if let trouble { self.state = .refused(trouble, retryAt: .distantPast) } }
 
     /// When to call ``takeBatch(durable:now:)`` again; nil if only an input can change the result.
