@@ -1,10 +1,11 @@
 internal import NIOCore
 
-/// The feedback rows of a client, for one reader. The reader's event loop calls the methods. Only the first call counts.
+/// The feedback rows of a client, for one reader. Call the methods on the reader's event loop. Only the first call has
+/// an effect.
 package protocol FeedbackClaim: Sendable {
     var rows: [FeedbackRows.Row] { get }
 
-    /// Notes that the reader has received all rows, so that they are removed.
+    /// Removes the rows, because the reader has received all of them.
     func read()
 
     /// Lists the rows again, because the reader has gone.
@@ -30,7 +31,7 @@ struct ClaimedFeedback: FeedbackClaim {
 
 extension SharedStore {
     /// Takes the feedback rows of a client for one reader, and passes them to `body`. Rows that come after `limit` are
-    /// given back. Call it on the event loop.
+    /// given back, and `body` gets an error at `limit`. Call it on the event loop.
     func takeFeedback(
         of client: String,
         within limit: TimeAmount,

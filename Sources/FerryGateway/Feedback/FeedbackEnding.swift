@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// The decision about the time at which the end of a feedback list follows its rows, without I/O.
+/// The decision when the end of a feedback list follows its rows, without I/O.
 ///
 /// ```
 ///             rows are with    ┌────────────────┐ the reader's   ┌─────────┐ time
@@ -8,9 +8,9 @@ internal import NIOCore
 ///                              └────────────────┘───────────────▶└─────────┘
 /// ```
 ///
-/// Libraries in Go drop the last row if they read it together with the end. So the end is a write of its own, after a
-/// pause in which the reader takes the rows from its system. The pause grows with the rows, because a reader may write
-/// each to a database.
+/// Libraries in Go drop the last row if they read it together with the end. So the end is a write of its own. Before
+/// it, there is a pause in which the reader takes the rows from its system. The pause grows with the number of rows,
+/// because a reader may write each row to a database.
 struct FeedbackEnding {
     private enum State {
         case writing
@@ -19,7 +19,7 @@ struct FeedbackEnding {
         case ended
     }
 
-    /// The shortest pause after the last acknowledgement, to which a round trip is added. It is as long as
+    /// The shortest pause after the last acknowledgement, without the round trip that is added. It is as long as
     /// ``GatewayBounds/outputDelay``.
     static let pause: TimeAmount = .milliseconds(200)
     static let pauseOfRow: TimeAmount = .milliseconds(5)

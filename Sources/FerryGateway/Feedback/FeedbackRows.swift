@@ -1,8 +1,8 @@
 internal import DequeModule
 package import NIOCore
 
-/// The devices that lost the app, for each client. A device stays until a reader of the feedback service has received
-/// it.
+/// The devices that lost the app, for each client. A device stays listed until a reader of the feedback service has
+/// received it.
 ///
 /// ```
 ///           ┌────────┐  claim   ┌─────────┐ read to the end
@@ -37,20 +37,21 @@ package struct FeedbackRows: Sendable {
 
     /// Where readers find the rows.
     package enum Place: Sendable {
-        /// Here, until the process ends.
+        /// In this table, until the process ends.
         case memory
-        /// Here, and in the store of this gateway after a restart.
+        /// In this table. The store of this gateway has the rows, too, so they are here again after a restart.
         case store
-        /// In a ``SharedStore``. This table has only the newest rows that this gateway has added, so that it can remove a device
-        /// that comes back.
+        /// In a ``SharedStore``. This table has only the newest rows of this gateway. By them it finds the row of a
+        /// device that has the app again, and removes the row.
         case sharedStore
     }
 
-    /// The largest number of rows of one client. They take some hundred megabytes.
+    /// The largest number of rows of one client. So many rows take some hundred megabytes.
     package static let limit = 1_000_000
-    /// The largest number of rows of one client here if they stand in a ``SharedStore``. No reader takes them out of this table.
+    /// The largest number of rows of one client in this table if a ``SharedStore`` has the rows. No reader takes these
+    /// rows out of the table.
     package static let sharedLimit = 10_000
-    /// How long a reader may take. After this time its rows are listed again.
+    /// How long a reader may take. After this time, the next claim lists the reader's rows again.
     package static let claimTime: TimeAmount = .minutes(1)
 
     private var listed: [Int: [[UInt8]: UInt32]] = [:]
@@ -60,7 +61,7 @@ package struct FeedbackRows: Sendable {
 
     private let place: Place
     private let limit: Int
-    /// The changes for the store; none if there is no store.
+    /// The changes for the store; empty without a store.
     private var changes: [Change] = []
 
     /// A change that the store must make.
@@ -116,7 +117,7 @@ package struct FeedbackRows: Sendable {
         }
     }
 
-    /// Removes the row of a token because APNs has delivered to it since.
+    /// Removes the row of a token, because APNs has accepted a later notification to it.
     mutating func remove(_ token: ArraySlice<UInt8>, of identity: Int) {
         guard self.listed[identity]?.removeValue(forKey: Array(token)) != nil else { return }
         self.note(identity, Array(token), nil)
@@ -136,8 +137,8 @@ package struct FeedbackRows: Sendable {
         return Claim(id: self.lastClaim, rows: rows)
     }
 
-    /// Notes that the reader has received all rows. If the claim has already run out, its rows are listed again, and
-    /// the next reader gets them a second time.
+    /// Notes that the reader has received all rows. If the claim has already run out, its rows are listed again
+    /// already, and the next reader gets them a second time.
     package mutating func read(_ claim: Claim) {
         guard let claimed = self.claims.removeValue(forKey: claim.id) else { return }
         // If the token was listed again meanwhile, the store keeps the new row.

@@ -6,20 +6,21 @@ internal import FerryServer
 internal import NIOCore
 internal import NIOTLS
 
-/// The last handler of a feedback connection. It writes the client's rows, and close_notify after the pause of
-/// ``FeedbackEnding``. It closes the connection when the client has ended its side.
+/// The last handler of a feedback connection. It writes the client's rows, and after the pause of ``FeedbackEnding``
+/// the close_notify. It closes the connection when the client has ended its side.
 ///
 /// The rows are removed only under three conditions: the client has ended its side, with close_notify or by closing its
 /// socket; the client's system has acknowledged every byte; and no reset has come. A program that closes a socket
-/// without reading all of it sends a reset. Behind a proxy, only close_notify counts: the system that acknowledges is the
-/// proxy's, and a proxy ends the connection for any reason.
+/// without reading all of it sends a reset. Behind a proxy, only close_notify counts as the end of the client's side.
+/// The acknowledgements come from the proxy's system, and a proxy may end the connection for any reason.
 final class GatewayFeedbackHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     private enum State {
         case handshaking
-        /// The handshake is over, or the connection was closed for another one. A later error is not reported.
+        /// The handshake is over, or the connection was closed to make a place for another. A later error is not
+        /// reported.
         case known
     }
 
@@ -34,7 +35,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     private var timer: Scheduled<Void>?
     private var deadline: Scheduled<Void>?
     private var source = ConnectionSource()
-    /// Whether the reader has ended the bytes without close_notify.
+    /// Whether the reader has ended its side without close_notify.
     private var isCutShort = false
 
     init(driver: GatewayDriver, doors: OpenDoors, strangers: Strangers, tls: TLSHandler) {
@@ -55,7 +56,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     /// Closes the connection, so that another can take its place. The rows of this client stay listed.
     private func makeRoom(_ context: ChannelHandlerContext) {
         self.driver.refused(self.source.name, .place, GatewayDriver.tookPlace)
-        // The TLS error that follows the close is not reported. It would look like a check of the port.
+        // In this state, the TLS error that follows the close is not reported. It would look like a check of the port.
         self.state = .known
         SocketHandler.close(context.channel)
     }
@@ -74,7 +75,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         let identity = self.doors.clients(for: self.tls.requestedServerName)?
             .identity(of: self.tls.peerCertificate, self.tls.isPeerChainVerified)
         guard let identity else {
-            // The handshake accepts known clients only, so a reload has come since.
+            // The handshake has accepted this client, so a reload has removed it meanwhile.
             self.driver.refused(self.source.name, .removed)
             return context.close(promise: nil)
         }
@@ -98,8 +99,8 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         if rows.isEmpty {
             self.sendEnd(context)
         } else {
-            // A reader that gets rows has ``FeedbackRows/claimTime``, so its wait among the silent connections ends
-            // here.
+            // A reader that gets rows has ``FeedbackRows/claimTime`` to read them. So its wait among the silent
+            // connections ends here.
             self.place.end()
             context.writeAndFlush(self.wrapOutboundOut(bytes)).assumeIsolated().whenSuccess {
                 self.isWritten = true
@@ -137,8 +138,8 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         }
     }
 
-    /// Sends close_notify, but keeps the socket's output open. After both ends are closed, the system no longer reports
-    /// which bytes were acknowledged.
+    /// Sends close_notify, but keeps the socket's output open. When both directions are closed, the system no longer
+    /// reports which bytes were acknowledged.
     private func sendEnd(_ context: ChannelHandlerContext) {
         context.triggerUserOutboundEvent(TLSHandler.OutboundEvent.closeNotify, promise: nil)
     }
@@ -147,7 +148,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
 
     private func end(_ context: ChannelHandlerContext) {
-        // A proxy acknowledges what the reader may never get. Only close_notify comes from the reader itself.
+        // A proxy acknowledges bytes that the reader may never get. Only close_notify comes from the reader itself.
         let mayBeRead = self.isWritten && !(self.source.isProxied && self.isCutShort)
         if mayBeRead, let socket = context.channel as? any SocketOptionProvider {
             TCPInfo.get(socket).assumeIsolated().whenSuccess { info in
@@ -161,7 +162,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         self.place.end()
         self.timer?.cancel()
         self.deadline?.cancel()
-        // If the list was read, this has no effect.
+        // If the rows were read, this call has no effect.
         self.list?.giveBack()
         context.fireChannelInactive()
     }
