@@ -17,7 +17,7 @@ package struct WaitingRow: Hashable, Codable, Sendable {
     package var lastReason: String?
     /// When the notification was read, or last sent again by an operator, in UNIX seconds.
     package var readAt: UInt32
-    /// The seconds since then, by a clock that is never set.
+    /// The seconds since ``readAt``, by a clock that is never set.
     package var age: Double
     /// The expiration in UNIX seconds; 0 for one attempt at delivery.
     package var expiration: UInt32
@@ -33,7 +33,7 @@ package struct WaitingRow: Hashable, Codable, Sendable {
     }
 }
 
-/// A page of the answer to `GET /waiting/sums`. The sums of all pages belong together.
+/// A page of the answer to `GET /waiting/sums`. A reader adds the sums of all pages.
 package struct WaitingSums: Hashable, Codable, Sendable {
     package var sums: [WaitingSum]
     /// The value of `after` for the next page; nil on the last page.
@@ -73,7 +73,7 @@ package struct WaitingSum: Hashable, Codable, Sendable {
 }
 
 extension [WaitingSum] {
-    /// Adds the sums of another page, or of another turn. The largest sums come first.
+    /// Adds the sums of another page, or of another turn of the event loop. The largest sums come first.
     package mutating func add(_ others: [WaitingSum]) {
         var sums: [WaitingSum.Key: WaitingSum] = [:]
         for sum in self + others {

@@ -1,11 +1,12 @@
 /// The place up to which a reader has looked at the notifications without a final answer.
 ///
-/// A ``JobTable`` has recent jobs by their numbers, and old ones in the order of their arrivals. A job may become old
-/// between two pages. So the place has two numbers. Its text is `arrival-job`, or `arrival-job-shard` after shard 0.
+/// A ``JobTable`` has recent jobs in the order of their numbers, and old jobs in the order of their arrivals. A job may
+/// become old between two pages. So the place has a number for each order. Its text is `arrival-job`, or
+/// `arrival-job-shard` in a shard other than 0.
 package struct WaitingPlace: Hashable, Sendable, CustomStringConvertible {
-    /// The number of the last arrival in the table of old jobs.
+    /// The number of the last arrival that the reader has looked at, in the table of old jobs.
     var arrival: UInt64 = 0
-    /// The number of the last recent job; 0 before the first.
+    /// The number of the last recent job that the reader has looked at; 0 before the first job.
     var job: UInt64 = 0
     /// The shard; 0 without shards.
     package private(set) var shard = 0

@@ -1,4 +1,5 @@
-/// The reason why a notification has no final answer yet. The words are in answers and options, so never change one.
+/// The reason why a notification has no final answer yet. The names of the cases are in answers and options, so never
+/// change one.
 package enum WaitingReason: String, CaseIterable, Codable, Sendable {
     /// The upstream has the notification, and has not answered.
     case underWay
