@@ -2,8 +2,7 @@
 struct ClientTraffic: Hashable, Sendable {
     /// The number of open connections.
     var connections = 0
-    /// The number of error responses whose episodes were passed to the journal, including those that were then given
-    /// up.
+    /// The number of error responses that opened an episode, status 10 included.
     var episodes = 0
     /// When the client last sent something, in UNIX seconds; nil if not since the start of this process.
     var heardAt: UInt32?

@@ -41,6 +41,7 @@ extension GatewayMachine {
             switch effect {
             case .tell(let id, let response):
                 if response.status != .shutdown { self.dispatch.verdicts.count(key.identity) { $0.told += 1 } }
+                self.traffic[key.identity].episodes += 1
                 self.actions.append(Action(connection: id, work: .tell(response)))
             case .closeOutput(let id):
                 self.actions.append(Action(connection: id, work: .closeOutput))
@@ -63,7 +64,6 @@ extension GatewayMachine {
             case .report(let violation):
                 self.dispatch.verdicts.events.append(.violation(identity: key.identity, violation))
             case .begin(let episode, let named):
-                self.traffic[key.identity].episodes += 1
                 self.journal?.told(episode, named, key, now: now)
                 if let segment = self.journal?.number { self.unopened.append((segment, episode)) }
             case .giveUp(let episode):

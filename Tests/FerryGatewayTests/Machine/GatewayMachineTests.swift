@@ -127,6 +127,7 @@ import Testing
         scene.wait(.seconds(1))
         #expect(scene.told == [ErrorResponse(status: .invalidToken, identifier: 1)])
         #expect(scene.machine.counts.isConserved)
+        #expect(scene.machine.figures(now: scene.now).clients.map(\.episodes) == [1])
     }
 
     @Test func `no client hears of a bad token before something was accepted`() {
