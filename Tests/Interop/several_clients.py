@@ -122,7 +122,7 @@ class Sender:
             try:
                 client = self.site.client(self.source, next(self.ports))
             except OSError as error:
-                self.site.refused.append(f"{self.source}: {error}")
+                self.site.refused.append((time.monotonic(), f"{self.source}: {error}"))
                 time.sleep(0.2)
                 continue
             self.longest = max(self.longest, time.monotonic() - begin)
