@@ -113,6 +113,11 @@ class Site:
         """The last messages of each gateway."""
         return "\n".join(f"-- {name}\n{program.said()[-4000:]}" for name, program in self.programs)
 
+    def waits(self):
+        """How often a gateway has said that it takes no clients, because PostgreSQL does not answer."""
+        said = "".join(program.said() for _, program in self.programs)
+        return said.count("no new client is taken") + said.count("It accepts no clients")
+
     def kill(self, *numbers):
         for number in numbers:
             self.gateways[number].process.kill()
@@ -273,6 +278,7 @@ class Site:
         :param ports: the ports of the balancer that a client takes in turn, if they lead to two shards. What it sends
             again may then be doubled.
         """
+        waits_before = self.waits()
         self.refused.clear()
         self.calm.clear()
         self.faults.clear()
@@ -288,9 +294,9 @@ class Site:
             sender.thread.join(300)
         holds("all clients come to their end", all(sender.is_finished for sender in senders))
         self.check(senders, is_spared, bool(ports))
-        # A handshake with a gateway that is killed fails.
+        # A handshake with a gateway that is killed fails. A gateway takes no client while PostgreSQL does not answer.
         refused = [words for time_, words in self.refused if not self.is_in_fault(time_)]
-        if is_away:
+        if is_away or self.waits() > waits_before:
             print(f"{len(refused)} handshakes of clients failed", *refused[:3], flush=True)
         else:
             holds("no client is refused", not refused, *refused[:3])
