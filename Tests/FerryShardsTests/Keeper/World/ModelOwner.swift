@@ -9,6 +9,8 @@ final class ModelOwner {
     let shard: Int
     /// The number of its take among all.
     var takes = 0
+    /// The last term that PostgreSQL gave it.
+    var term: ShardTerm?
 
     private var keeper: ShardKeeper?
     private(set) var gateway: (any WorldGateway)?

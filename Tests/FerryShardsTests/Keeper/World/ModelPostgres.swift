@@ -161,6 +161,21 @@ final class ModelPostgres {
         return self.locks[backend.shard] === backend
     }
 
+    /// Gives the owner a new term.
+    private func set(_ term: ShardTerm, on backend: Backend) {
+        self[backend].term = self.world.rules.hasRandomTerms ? term : ShardTerm("epoch \(self[backend].epoch)")
+        backend.session.owner.term = self[backend].term
+    }
+
+    /// The terms of the owner that count.
+    private func known(_ terms: [ShardTerm], on backend: Backend) -> [ShardTerm] {
+        self.world.rules.knowsAllTerms ? terms : terms.filter { $0 == backend.session.owner.term }
+    }
+
+    private func isOurs(_ terms: [ShardTerm], on backend: Backend) -> Bool {
+        self.known(terms, on: backend).contains(self[backend].term) || !self.world.rules.asksForTerm
+    }
+
     private func take(seen: ShardTerm, on backend: Backend) -> ShardTaken? {
         guard self.tryLock(backend) else { return nil }
         guard self[backend].term == seen || !self.world.rules.takesSeenTerm else {
@@ -168,10 +183,9 @@ final class ModelPostgres {
             return nil
         }
         let before = self[backend].term
-        let hasRandomTerms = self.world.rules.hasRandomTerms
         self[backend].taken[before] = self[backend].segments.keys.max() ?? 0
-        self[backend].epoch += 1 + (hasRandomTerms ? UInt64(self.world.number(0...255)) : 0)
-        self[backend].term = hasRandomTerms ? self.world.term() : ShardTerm("epoch \(self[backend].epoch)")
+        self[backend].epoch += 1 + (self.world.rules.hasRandomGaps ? UInt64(self.world.number(0...255)) : 0)
+        self.set(self.world.term(), on: backend)
         self[backend].owner = backend.process.name
         self[backend].isFreed = false
         self[backend].wanted = nil
@@ -186,10 +200,7 @@ final class ModelPostgres {
     }
 
     private func retake(_ terms: [ShardTerm], _ epoch: UInt64, _ fresh: ShardTerm, on backend: Backend) -> ShardReturn {
-        // Without random terms an owner knows the one of its take.
-        let terms = self.world.rules.hasRandomTerms ? terms : [ShardTerm("epoch \(epoch)")]
-        let isOurs = terms.contains(self[backend].term) || !self.world.rules.asksForTerm
-        guard isOurs else {
+        guard self.isOurs(terms, on: backend) else {
             self.world.note("\(backend.process.name) is fenced from shard \(backend.shard)")
             return .fenced
         }
@@ -198,7 +209,7 @@ final class ModelPostgres {
             return .busy
         }
         self[backend].epoch = epoch
-        self[backend].term = self.world.rules.hasRandomTerms ? fresh : ShardTerm("epoch \(epoch)")
+        self.set(fresh, on: backend)
         self[backend].owner = backend.process.name
         self[backend].isFreed = false
         self[backend].pid = backend.pid
@@ -208,9 +219,10 @@ final class ModelPostgres {
 
     private func append(_ commit: StoreCommit, _ terms: [ShardTerm], on backend: Backend) -> Bool {
         let number = commit.segment.number
-        let terms = self.world.rules.hasRandomTerms ? terms : [ShardTerm("epoch \(commit.epoch)")]
-        let isOurs = terms.contains(self[backend].term) || !self.world.rules.asksForTerm
-        let isOwner = isOurs && (self[backend].pid == backend.pid || !self.world.rules.hasOneSession)
+        let terms = self.known(terms, on: backend)
+        let isOwner =
+            self.isOurs(terms, on: backend) && (self[backend].pid == backend.pid || !self.world.rules.hasOneSession)
+        var isKept = isOwner
         if isOwner {
             self[backend].segments[number] = commit.segment.bytes
             for drop in commit.drops { self[backend].segments[drop] = nil }
@@ -225,11 +237,12 @@ final class ModelPostgres {
         {
             if self[backend].late[number] == nil {
                 self.world.note("segment \(number) is handed over")
+                isKept = true
                 self[backend].late[number] = Late(bytes: commit.segment.bytes)
                 self.world.account.wrote(commit.segment, in: backend.shard)
             }
         }
-        for change in commit.changes { self.change(change, on: backend) }
+        if isKept { for change in commit.changes { self.change(change, on: backend) } }
         return isOwner
     }
 

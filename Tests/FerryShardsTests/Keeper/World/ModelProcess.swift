@@ -128,7 +128,6 @@ final class ModelProcess {
     /// An owner has ended.
     func ended(_ owner: ModelOwner) {
         self.owners.removeAll { $0 === owner }
-        self.world.account.forgot(isKill: false)
         if self.isEnding, self.owners.isEmpty { self.exit() }
     }
 

@@ -17,8 +17,12 @@ struct WorldRules {
     var hasMachine = false
     var manners = OldProgram.Manner.ofShards
 
-    /// S1: a take has a random term and a random gap between epochs, and an owner knows all its terms.
+    /// S1: each take and each come-back has a random term. Otherwise the epoch is the term.
     var hasRandomTerms = true
+    /// S1: the gap between two epochs is random.
+    var hasRandomGaps = true
+    /// S1: an owner knows every term that was its own, and the one that its take replaced. Otherwise it knows the last one.
+    var knowsAllTerms = true
     /// S2: an owner that comes back asks whether another was there.
     var asksForTerm = true
     /// S3: a fenced process hands over.
