@@ -21,15 +21,18 @@ extension GatewayCommand {
         try FileDescriptorLimit.require(sockets: GatewayRoom.needed(upstreams: plan.upstreams.count))
         let shards = ShardMessages(
             node: database.node,
+            list: plan.rejections,
             .init(plan.gateway.tables(upstreams: plan.upstreams.count), isLegacy: plan.isLegacy),
             write: notes.write
         )
+        var gateway = plan.gateway
+        gateway.list = try plan.rejections.map { try Self.list($0, survivesPowerLoss: false) }
         var setup = ShardProcess.Setup(
             connection: database.connection,
             node: database.node,
             away: database.away,
             rejections: database.rejections,
-            gateway: plan.gateway,
+            gateway: gateway,
             shutdownLimit: Self.shutdownLimit,
             onEvent: { shards.say($0) }
         ) { place, right in
@@ -85,8 +88,11 @@ extension GatewayCommand {
         shards.sayStop()
         await reloader.stopAdmin()
         let isKept = await process.shutDown()
+        gateway.list?.close()
+        let unlisted = await process.unlisted
+        shards.of(nil).sayLost(lines: unlisted)
         await MessageWriter.shared.flush(within: .seconds(1))
-        guard isKept else { throw ExitStatus.notAllAccepted }
+        guard isKept, unlisted == 0 else { throw ExitStatus.notAllAccepted }
     }
 
     /// Checks that the database can be used, and that this process has ports and descriptors for all its shards.

@@ -202,7 +202,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         guard isGood else { throw ExitStatus.noConnection }
     }
 
-    private static func list(_ path: String, survivesPowerLoss: Bool) throws(CommandFailure) -> ListFile {
+    static func list(_ path: String, survivesPowerLoss: Bool) throws(CommandFailure) -> ListFile {
         do throws(ListFile.Fault) {
             return try ListFile(path: path, survivesPowerLoss: survivesPowerLoss)
         } catch {

@@ -35,11 +35,6 @@ struct GatewayDatabase: Hashable {
         guard store.fsync == nil else {
             throw .usage("'store.fsync' is for 'store.path': PostgreSQL's own 'synchronous_commit' decides")
         }
-        guard file.rejections == nil else {
-            throw .usage(
-                "'rejections' is for 'store.path': with 'store.postgres' they stand in the table ferry.rejection"
-            )
-        }
         let node = store.node ?? ProcessInfo.processInfo.hostName
         // It is a part of the session's name, of which PostgreSQL keeps 63 bytes.
         guard (1...40).contains(node.utf8.count), !node.contains(where: { $0.isWhitespace || $0 == "\0" }) else {

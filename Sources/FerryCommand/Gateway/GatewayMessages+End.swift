@@ -56,6 +56,17 @@ extension GatewayMessages {
         )
     }
 
+    /// Says how many lines the list of rejections does not have; nothing if it has all.
+    func sayLost(lines: Int) {
+        guard lines > 0 else { return }
+        self.tell(
+            .listLost,
+            .warning,
+            "\(lines) lines of the list of rejections are lost",
+            self.listMembers([.count: .number(lines)])
+        )
+    }
+
     /// - Parameter kept: the notifications that the store has without an answer.
     func sayEnd(_ counts: FateCounts, kept: Int) {
         if self.isStored, counts.unwritten > 0 {
@@ -66,14 +77,7 @@ extension GatewayMessages {
                 self.listMembers([.count: .number(counts.unwritten)])
             )
         }
-        if counts.unlisted > 0 {
-            self.tell(
-                .listLost,
-                .warning,
-                "\(counts.unlisted) lines of the list of rejections are lost",
-                self.listMembers([.count: .number(counts.unlisted)])
-            )
-        }
+        self.sayLost(lines: counts.unlisted)
         if kept > 0 {
             self.tell(.kept, .info, "\(kept) wait in the store for the next start", [.count: .number(kept)])
         }

@@ -62,6 +62,8 @@ final class GatewayMessages: Sendable {
     let list: String?
     /// Whether a store keeps what the list does not have, and each dead letter.
     let isStored: Bool
+    /// Whether the store keeps the lines for the list. A store that several gateways share does not.
+    private let keepsLines: Bool
     private let write: @Sendable (LogMessage) -> Void
     /// The number of dead letters of each cause.
     let losses = Locked<[Loss: Int]>([:])
@@ -90,13 +92,16 @@ final class GatewayMessages: Sendable {
         )
         self.list = list
         self.isStored = isStored
+        self.keepsLines = isStored
         self.write = write
     }
 
-    init(_ names: Names, isStored: Bool, write: @escaping @Sendable (LogMessage) -> Void) {
+    /// The messages of a gateway whose store is shared.
+    init(_ names: Names, list: String?, write: @escaping @Sendable (LogMessage) -> Void) {
         self.names = Locked(names)
-        self.list = nil
-        self.isStored = isStored
+        self.list = list
+        self.isStored = true
+        self.keepsLines = false
         self.write = write
     }
 
@@ -190,7 +195,7 @@ final class GatewayMessages: Sendable {
                 "another gateway has taken the store. This one hands over what it has read, and delivers nothing more."
             )
         case .listTrouble(let reason):
-            let place = self.isStored ? "the store" : "memory"
+            let place = self.keepsLines ? "the store" : "memory"
             self.alarm(
                 .listAlarm,
                 "The list of rejections\(self.list.map { " \($0)" } ?? "") cannot be written: \(reason). Its lines "

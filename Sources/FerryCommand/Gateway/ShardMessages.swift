@@ -6,6 +6,8 @@ internal import FerryTerminal
 
 /// The log messages of a process about its shards.
 final class ShardMessages: Sendable {
+    /// The file of the list of rejections, if there is one.
+    private let list: String?
     private let node: String
     private let write: @Sendable (LogMessage) -> Void
     /// The names of the present configuration.
@@ -14,7 +16,13 @@ final class ShardMessages: Sendable {
     /// shard.
     private let gateways = Locked<[Int?: GatewayMessages]>([:])
 
-    init(node: String, _ names: GatewayMessages.Names, write: @escaping @Sendable (LogMessage) -> Void) {
+    init(
+        node: String,
+        list: String?,
+        _ names: GatewayMessages.Names,
+        write: @escaping @Sendable (LogMessage) -> Void
+    ) {
+        self.list = list
         self.node = node
         self.names = Locked(names)
         self.write = write
@@ -37,7 +45,7 @@ final class ShardMessages: Sendable {
         return self.gateways.withLock { gateways in
             if let known = gateways[shard] { return known }
             let write = self.write
-            let messages = GatewayMessages(names, isStored: true) { message in
+            let messages = GatewayMessages(names, list: self.list) { message in
                 var message = message
                 message.members[.shard] = shard.map { .number($0) }
                 write(message)

@@ -35,7 +35,7 @@ package final class ListFile: Sendable {
     }
 
     /// Closes the file, without waiting for a disk that hangs.
-    func close() {
+    package func close() {
         self.thread.submit { _ in self.writer.end() }
         self.thread.shutdownGracefully { _ in }
     }

@@ -33,9 +33,10 @@ extension GatewayMachine {
     /// file's answer to ``written(_:now:)``.
     func takeLines(now: Moment) -> ListBatch? {
         self.noteLines(now: now)
-        // If another process has the store, no further segment becomes durable. The lines that this process has kept
-        // then go to the file at once, because no other place has them.
-        let durable = self.isFenced ? nil : self.journal?.durable
+        // If another process has the store, or a shared store cannot be reached at the end, no further segment becomes
+        // durable. The lines that this process has kept then go to the file at once, because no other place has them.
+        let isLast = self.isFenced || self.isShared && self.dispatch.isAbandoned
+        let durable = isLast ? nil : self.journal?.durable
         return self.list?.takeBatch(durable: durable ?? .max, now: now.monotonic)
     }
 

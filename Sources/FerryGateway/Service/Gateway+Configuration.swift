@@ -54,7 +54,8 @@ extension Gateway {
         package var routes: [Route]
         /// The store; nil for a gateway without one.
         package var store: (any GatewayStore)?
-        /// The file of the list of rejections; nil if only ``onEvent`` gets the rejections.
+        /// The file of the list of rejections; nil if only ``onEvent`` gets the rejections. The gateway closes it at its end,
+        /// unless it has a ``SharedStore``: then the file is for all gateways of the process.
         package var list: ListFile?
         /// Called once on the gateway's event loop, after another process has taken a ``SharedStore``. By then, this
         /// gateway has handed everything over, and closed its clients. Shut it down then.

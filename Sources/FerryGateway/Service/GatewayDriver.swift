@@ -410,7 +410,8 @@ final class GatewayDriver: @unchecked Sendable {
         }
         self.stage = .finished
         self.loop.stopTimer()
-        self.list?.close()
+        // All gateways with a shared store have one file.
+        if !self.machine.isShared { self.list?.close() }
     }
 
     private func writeList() {

@@ -189,6 +189,8 @@ package actor ShardProcess {
         if !self.beginning.isEmpty { await withCheckedContinuation { self.waitingReload = $0 } }
         var setup = self.setup
         (setup.gateway, setup.upstream) = (configuration, { try make($0, $1) })
+        var configuration = configuration
+        configuration.list = setup.gateway.list
         let adoption = try self.numbers.numbered(configuration.tables(upstreams: configuration.upstreams.count))
         var prepared: [@Sendable (Bool) async -> Gateway.Reloaded?] = []
         do {
@@ -393,6 +395,9 @@ package actor ShardProcess {
             figures.late = sum.figures.late
             for index in figures.owned.indices {
                 guard let snapshot = shards[figures.owned[index].shard] else { continue }
+    /// The number of lines of the list of rejections that shards which are over have given up.
+    package var unlisted: Int { self.pastSnapshot.figures.counts.unlisted }
+
                 figures.owned[index].take(snapshot)
             }
             if !figures.isPostgresUp { sum.figures.store = .troubled }

@@ -72,4 +72,19 @@ import Testing
         #expect(self.lines(scene.store).count == 3)
         #expect(scene.store.all(.list).isEmpty)
     }
+
+    @Test func `at the end, the file gets the lines that the store cannot get`() throws {
+        let scene = try GatewayStoreScene(on: MemoryStore(isShared: true), hasList: true)
+        let connection = scene.connect()
+        scene.store.fail("The database is away.")
+        scene.push([1], 1, on: connection)
+        scene.wait(.seconds(1))
+        #expect(scene.batches.isEmpty)
+        scene.machine.abandon()
+        scene.collect()
+        let lines = scene.batches.flatMap(\.lines).map { String(decoding: $0, as: UTF8.self) }
+        #expect(
+            lines.count == 1 && lines.allSatisfy { $0.contains(#""event":"deadLetter","client":"old","token":"01""#) }
+        )
+    }
 }

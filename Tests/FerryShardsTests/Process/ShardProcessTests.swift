@@ -7,6 +7,7 @@ import FerryPostgres
 import FerryPostgresTestSupport
 import FerryShards
 import FerryTesting
+import Foundation
 import NIOCore
 import NIOPosix
 import Testing
@@ -362,6 +363,29 @@ struct ShardProcessTests {
             #expect(process.events.all.filter { $0 == .commits(areLosable: true) }.count == 1)
             #expect(await !running.figures.losesCommits)
         }
+    }
+
+    @Test func `At the end, the file lists each notification that PostgreSQL could not get, of all shards`()
+        async throws
+    {
+        let database = try await ShardDatabase(shards: 2)
+        let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).jsonl").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let list = try ListFile(path: path)
+        defer { list.close() }
+        let process = try await TestProcess(database, "gw1", list: list)
+        try await process.run { _ in
+            try await process.waitFor(shards: [0, 1])
+            try await process.push(1, to: 0, from: 100)
+            try await process.push(1, to: 1, from: 100)
+            try database.server.query("alter database \(database.name) allow_connections false", in: "postgres")
+            try database.endSessions(of: "gw1")
+            for shard in 0...1 { try await process.leave(3, in: shard) }
+            await #expect(process.process.shutDown() == false)
+        }
+        let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+        #expect(lines.count { $0.contains(#""event":"deadLetter","client":"app""#) } == 6)
+        #expect(await process.process.unlisted == 0)
     }
 
     @Test func `A database without tables, or with a later version, prevents the start with a sentence`() async throws {

@@ -26,7 +26,8 @@ struct TestProcess {
         _ node: String,
         credentials: TestCredentials? = nil,
         client: String = "app",
-        feedback: Bool = false
+        feedback: Bool = false,
+        list: ListFile? = nil
     ) async throws {
         let (recorder, events) = (APNsMemoryRecorder(), ShardEvents())
         let credentials = try credentials ?? TestCredentials()
@@ -42,6 +43,7 @@ struct TestProcess {
         }
         var gateway = Self.configuration(credentials, client: client)
         if feedback { gateway.feedbackPort = 0 }
+        gateway.list = list
         let setup = ShardProcess.Setup(
             connection: database.connection,
             node: node,
