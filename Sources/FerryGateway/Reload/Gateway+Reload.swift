@@ -65,7 +65,8 @@ extension Gateway {
             where number >= known || adoption.change.replaced.contains(number) {
                 made[number] = try make(place)
             }
-            let listening = try await self.listeners.prepare(doors, upstreams: adoption.upstreams.count, nil)
+            let count = max(adoption.upstreams.count, configuration.otherUpstreams)
+            let listening = try await self.listeners.prepare(doors, upstreams: count, nil)
             return PreparedReload(adoption: adoption, providers: made, listening: listening)
         } catch {
             for upstream in made.values { _ = await upstream.provider.shutDown(within: .zero) }

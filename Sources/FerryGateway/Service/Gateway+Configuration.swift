@@ -43,6 +43,8 @@ extension Gateway {
         package var doors: [Door]
         /// The largest number of gateways with clients in the process. They share the descriptors of the process.
         package var gateways = 1
+        /// The number of upstreams of each of these gateways, if this one has none. It leaves their descriptors free.
+        package var otherUpstreams = 0
         /// How a start takes the store and the addresses of a process that ends. If nil, the start fails while another
         /// process has them.
         package var succession: Succession?

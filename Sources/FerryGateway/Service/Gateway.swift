@@ -126,7 +126,7 @@ package final class Gateway: Sendable {
             let listeners = GatewayListeners(driver, gateways: configuration.gateways)
             let listening = try await listeners.prepare(
                 configuration.doors,
-                upstreams: upstreams.count,
+                upstreams: max(upstreams.count, configuration.otherUpstreams),
                 configuration.succession
             )
             driver.start()

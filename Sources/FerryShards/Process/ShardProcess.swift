@@ -156,14 +156,15 @@ package actor ShardProcess {
 
     /// The feedback service belongs to no shard: every process gives every client's rows.
     private func startFeedback() async throws {
-        let configuration = self.feedbackConfiguration(of: self.setup)
+        let configuration = Self.feedbackConfiguration(of: self.setup)
         guard configuration.doors.contains(where: { $0.feedbackPort != nil }) else { return }
         self.feedback = try await Gateway.start(configuration, upstreams: [])
     }
 
-    private func feedbackConfiguration(of setup: Setup) -> Gateway.Configuration {
+    static func feedbackConfiguration(of setup: Setup) -> Gateway.Configuration {
         var configuration = setup.gateway
         configuration.gateways = setup.shards
+        configuration.otherUpstreams = setup.gateway.upstreams.count
         for index in configuration.doors.indices { configuration.doors[index].hasClients = false }
         for index in configuration.identities.indices { configuration.identities[index].routes = [] }
         (configuration.routes, configuration.upstreams, configuration.list) = ([], [], nil)
@@ -198,7 +199,7 @@ package actor ShardProcess {
                 if let end = try await owner.prepare(setup) { prepared.append(end) }
             }
             if let feedback {
-                let reload = try await feedback.prepareReload(self.feedbackConfiguration(of: setup)) { _ in
+                let reload = try await feedback.prepareReload(Self.feedbackConfiguration(of: setup)) { _ in
                     throw ReloadFault.ending
                 }
                 prepared.append { isTaken in
