@@ -29,7 +29,6 @@ UNREACHED = {
     "FerryGatewayPostgresAway": "it needs PostgreSQL",
     "FerryGatewayShardWithoutOwner": "it needs PostgreSQL",
     "FerryGatewayShardFenced": "it needs PostgreSQL",
-    "FerryGatewayCommitsLosable": "it needs PostgreSQL",
     "FerryGatewayClientMisrouted": "it needs PostgreSQL",
     "FerryGatewayFramesNotHandedOver": "it needs PostgreSQL",
     "FerryWorkerQueueOld": "it needs PostgreSQL",

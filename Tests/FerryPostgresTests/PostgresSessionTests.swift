@@ -114,6 +114,15 @@ struct PostgresSessionTests {
         #expect(error.description.contains("idle-session timeout"))
     }
 
+    @Test(arguments: ["off", "local", "remote_write"])
+    func `A session that commits waits for the disks, whatever the database has set`(setting: String) async throws {
+        try self.server.query("alter database \(self.database) set synchronous_commit = \(setting)", in: "postgres")
+        let session = self.session(PostgresSettings.committing)
+        let word = PostgresStatement("select current_setting('synchronous_commit')")
+        #expect(try await session.send(word, within: .seconds(10)).text(0, 0) == "on")
+        session.close()
+    }
+
     @Test func `A server that does not take a parameter is reported as a pooler`() async throws {
         // The server keeps what it was told in another spelling, as a pooler keeps its own value.
         let session = self.session(["idle_session_timeout": "4000"])

@@ -30,13 +30,6 @@ struct PostgresSetupTests {
         #expect(try self.server.query("select length(hash_key) from ferry.meta", in: self.database) == "16")
     }
 
-    @Test func `A database that may lose commits is known`() async throws {
-        #expect(try await !self.setup.losesCommits())
-        try self.server.query("alter database \(self.database) set synchronous_commit = off", in: self.database)
-        let later = PostgresSetup(self.server.connection(to: self.database))
-        #expect(try await later.losesCommits())
-    }
-
     @Test func `Shards may be added, and not taken away`() async throws {
         _ = try await self.setup.make(shards: 2)
         let nodes = try self.server.query(

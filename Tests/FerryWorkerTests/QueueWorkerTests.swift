@@ -25,6 +25,24 @@ struct QueueWorkerTests {
         await world.end()
     }
 
+    @Test func `Outcomes wait for the disk, whatever the database has set`() async throws {
+        let world = try await QueueWorld()
+        try world.query(
+            """
+            alter database \(world.database) set synchronous_commit = off;
+            create table public.seen (word text);
+            create function public.see() returns trigger language plpgsql as
+              $$ begin insert into public.seen values (current_setting('synchronous_commit')); return null; end $$;
+            create trigger see after insert on ferry.outcome execute function public.see();
+            """
+        )
+        try world.insert(10)
+        try await world.work()
+        try await world.drain()
+        #expect(try world.query("select distinct word from public.seen") == "on")
+        await world.end()
+    }
+
     @Test func `With the grant of queue.sql, the worker sees transactions of other roles`() async throws {
         let world = try await QueueWorld()
         let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

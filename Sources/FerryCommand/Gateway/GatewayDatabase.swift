@@ -33,7 +33,7 @@ struct GatewayDatabase: Hashable {
             throw .usage("'store.postgres' and 'store.path' are both given: a gateway has one store")
         }
         guard store.fsync == nil else {
-            throw .usage("'store.fsync' is for 'store.path': PostgreSQL's own 'synchronous_commit' decides")
+            throw .usage("'store.fsync' is for 'store.path': PostgreSQL answers a commit when it is on its disk")
         }
         let node = store.node ?? ProcessInfo.processInfo.hostName
         // It is a part of the session's name, of which PostgreSQL keeps 63 bytes.

@@ -11,6 +11,6 @@ enum GatewayLogEvent: String, CaseIterable {
     case reloaded, reloadRefused
     case copied, restored
     case shardTaken, shardReleased, shardWanted, shardFenced, shardStopped, shardResumed, shardTrouble, shardRefused
-    case shardTroubleOver, shardOwnerless, shardClock, shardNamesake, commitAlarm, commitAlarmOver, misrouted
+    case shardTroubleOver, shardOwnerless, shardClock, shardNamesake, misrouted
     case recovered, stopping, stopped, kept, lostInAll, listKept, listLost
 }

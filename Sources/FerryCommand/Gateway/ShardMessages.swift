@@ -1,14 +1,13 @@
 internal import FerryCore
 internal import FerryGateway
-internal import FerryPostgres
 internal import FerryShards
 internal import FerryTerminal
 
 /// The log messages of a process about its shards.
 final class ShardMessages: Sendable {
+    private let node: String
     /// The file of the list of rejections, if there is one.
     private let list: String?
-    private let node: String
     private let write: @Sendable (LogMessage) -> Void
     /// The names of the present configuration.
     private let names: Locked<GatewayMessages.Names>
@@ -22,8 +21,8 @@ final class ShardMessages: Sendable {
         _ names: GatewayMessages.Names,
         write: @escaping @Sendable (LogMessage) -> Void
     ) {
-        self.list = list
         self.node = node
+        self.list = list
         self.names = Locked(names)
         self.write = write
     }
@@ -116,9 +115,6 @@ final class ShardMessages: Sendable {
                 nil,
                 [.seconds: .number(seconds)]
             )
-        case .commits(areLosable: true): self.alarm(.commitAlarm, PostgresSetup.losingCommits, nil)
-        case .commits(areLosable: false):
-            self.tell(.commitAlarmOver, .notice, "PostgreSQL keeps each commit when it crashes", nil)
         case .misrouted(let seen, let shards):
             let (numbers, address) = (shards.map(String.init), seen.address)
             self.tell(

@@ -36,15 +36,6 @@ package struct PostgresSetup: Sendable {
         }
     }
 
-    /// A sentence about a server that answers before a commit is on its disk.
-    package static let losingCommits =
-        "PostgreSQL loses commits when it crashes, because synchronous_commit is off for this role or database: set it to on."
-
-    /// Whether the server may lose commits that it has answered.
-    package func losesCommits() async throws(PostgresError) -> Bool {
-        try await self.run("select current_setting('synchronous_commit')").text(0, 0) == "off"
-    }
-
     package func close() { self.session.close() }
 
     /// Finds the version of the schema, and the number of shards.

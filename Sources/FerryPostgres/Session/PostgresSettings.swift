@@ -34,4 +34,8 @@ package struct PostgresSettings: Sendable {
         "tcp_keepalives_idle": "2", "tcp_keepalives_interval": "1", "tcp_keepalives_count": "3",
         "tcp_user_timeout": "4s", "client_connection_check_interval": "1s",
     ]
+
+    /// The same, and PostgreSQL answers a commit when it is on its disk and on that of a synchronous standby. A role, a
+    /// database or a server may have a setting that answers earlier, and may get it after the sessions began.
+    package static let committing = PostgresSettings.finding.merging(["synchronous_commit": "on"]) { $1 }
 }

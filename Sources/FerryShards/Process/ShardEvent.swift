@@ -30,8 +30,6 @@ package enum ShardEvent: Hashable, Sendable {
     /// The difference between this machine's clock and PostgreSQL's, in seconds; positive if this machine's is ahead.
     /// The event comes when the difference grows beyond 5 s.
     case clock(seconds: Int)
-    /// PostgreSQL begins to answer before a commit is on its disk, or no longer does so.
-    case commits(areLosable: Bool)
     /// The balancer sends a client to two shards. The event comes at most once a minute for each client and address,
     /// from one process.
     case misrouted(ClientAddress, shards: [Int])
@@ -66,8 +64,6 @@ package struct ShardFigures: Sendable {
     package var ownerless = 0
     /// How far the clock of this machine was ahead of PostgreSQL's at the last look, in seconds.
     package var clockSeconds = 0
-    /// Whether commits are losable, by the last ``ShardEvent/commits(areLosable:)``.
-    package var losesCommits = false
     /// The number of ``ShardEvent/misrouted(_:shards:)`` events.
     package var misrouted = 0
     /// Whether the last look at the shards was answered.

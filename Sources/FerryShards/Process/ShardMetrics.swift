@@ -63,12 +63,6 @@ extension ShardFigures {
             self.clockSeconds
         )
         text.add(
-            .gauge,
-            name("commits_losable"),
-            "Whether PostgreSQL answers before a commit is on its disk (synchronous_commit is off).",
-            self.losesCommits ? 1 : 0
-        )
-        text.add(
             .counter,
             name("misrouted_total"),
             "Alarms about a client that came from one address to two shards, at most one a minute for each.",

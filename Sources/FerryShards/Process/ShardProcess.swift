@@ -189,9 +189,9 @@ package actor ShardProcess {
         defer { self.isReloading = false }
         if !self.beginning.isEmpty { await withCheckedContinuation { self.waitingReload = $0 } }
         var setup = self.setup
-        (setup.gateway, setup.upstream) = (configuration, { try make($0, $1) })
         var configuration = configuration
         configuration.list = setup.gateway.list
+        (setup.gateway, setup.upstream) = (configuration, { try make($0, $1) })
         let adoption = try self.numbers.numbered(configuration.tables(upstreams: configuration.upstreams.count))
         var prepared: [@Sendable (Bool) async -> Gateway.Reloaded?] = []
         do {
@@ -257,7 +257,6 @@ package actor ShardProcess {
             let rows = try await session.send(PostgresStatement(ShardSQL.look), within: Self.lookLimit)
             self.sights = ShardSight.all(rows)
             self.looked(self.sights.values.compactMap(\.free).sorted { $0.shard < $1.shard }, sentAt: sentAt)
-            if let word = rows.text(0, 6) { self.compare(commits: word) }
             if let theirs = rows.integer(0, 5) { self.compare(Int(theirs), with: clock...max(clock, Int(time(nil)))) }
         } catch {
             return self.lost(session, error)
@@ -293,13 +292,6 @@ package actor ShardProcess {
         let isFar = abs(difference) > Self.clockLimit
         if isFar, !self.isClockTold { self.setup.onEvent(.clock(seconds: difference)) }
         self.isClockTold = isFar
-    }
-
-    /// - Parameter word: the value of `synchronous_commit`.
-    private func compare(commits word: String) {
-        let losesCommits = word == "off"
-        if losesCommits != self.past.losesCommits { self.setup.onEvent(.commits(areLosable: losesCommits)) }
-        self.past.losesCommits = losesCommits
     }
 
     private func tell(trouble: String) {
@@ -396,15 +388,15 @@ package actor ShardProcess {
             figures.late = sum.figures.late
             for index in figures.owned.indices {
                 guard let snapshot = shards[figures.owned[index].shard] else { continue }
-    /// The number of lines of the list of rejections that shards which are over have given up.
-    package var unlisted: Int { self.pastSnapshot.figures.counts.unlisted }
-
                 figures.owned[index].take(snapshot)
             }
             if !figures.isPostgresUp { sum.figures.store = .troubled }
             return (sum, figures)
         }
     }
+
+    /// The number of lines of the list of rejections that shards which are over have given up.
+    package var unlisted: Int { self.pastSnapshot.figures.counts.unlisted }
 
     package var figures: ShardFigures {
         var past = self.past

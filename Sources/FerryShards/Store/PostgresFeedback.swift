@@ -8,7 +8,7 @@ struct PostgresFeedback: Sendable {
     /// How long PostgreSQL may take to give the rows, and to remove them.
     private static let limit: Duration = .seconds(30)
     /// PostgreSQL ends a reader's session after this time without a statement. It is longer than ``FeedbackRows/claimTime``.
-    private static let parameters = PostgresSettings.finding.merging(
+    private static let parameters = PostgresSettings.committing.merging(
         ["idle_in_transaction_session_timeout": "70s"]
     ) { $1 }
 

@@ -129,7 +129,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     }
 
     /// Parameters of an owner's session. The server ends a session that is silent for 4 s, and its lock is free then.
-    private static let parameters = PostgresSettings.finding.merging([
+    private static let parameters = PostgresSettings.committing.merging([
         "idle_session_timeout": "\(ShardRules.standard.idle.nanoseconds / 1_000_000_000)s"
     ]) { $1 }
 

@@ -8,14 +8,13 @@ enum ShardSQL {
 
     // MARK: Standing by
 
-    /// All shards. The owner is null if no session has the lock. Each row also has PostgreSQL's time in UNIX seconds, and its
-    /// `synchronous_commit`.
+    /// All shards. The owner is null if no session has the lock. Each row also has PostgreSQL's time in UNIX seconds.
     static let look: StaticString = """
         select s.id, s.term::text, s.freed, s.wanted, case when exists (
           select from pg_locks l where l.locktype = 'advisory' and l.classid = 1179800153 and l.objid = s.id::int
             and l.objsubid = 2 and l.granted
             and l.database = (select oid from pg_database where datname = current_database())) then s.owner end,
-            extract(epoch from clock_timestamp())::bigint, current_setting('synchronous_commit')
+            extract(epoch from clock_timestamp())::bigint
           from ferry.shard s order by s.id
         """
 

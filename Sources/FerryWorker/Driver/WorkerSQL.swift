@@ -108,7 +108,7 @@ enum WorkerSQL {
     /// The settings of a session that takes rows. Plans may use indexes only, because the statistics of a queue are
     /// never right. `jit` is off, because compiling ``takeBesideHeld`` takes 100 to 300 ms, and running it less than 1
     /// ms.
-    static let parameters = PostgresSettings.finding.merging([
+    static let parameters = PostgresSettings.committing.merging([
         "idle_in_transaction_session_timeout": "10s", "enable_seqscan": "off", "enable_bitmapscan": "off",
         "enable_hashjoin": "off", "enable_mergejoin": "off", "jit": "off",
     ]) { $1 }

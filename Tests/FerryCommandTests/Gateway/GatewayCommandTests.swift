@@ -18,7 +18,7 @@ import Testing
             ),
             (
                 "store", #"{"postgres": "host=a", "fsync": true}"#,
-                "'store.fsync' is for 'store.path': PostgreSQL's own 'synchronous_commit' decides"
+                "'store.fsync' is for 'store.path': PostgreSQL answers a commit when it is on its disk"
             ),
             (
                 "store", #"{"postgres": "host=a", "node": "a b"}"#,
