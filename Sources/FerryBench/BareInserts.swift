@@ -12,7 +12,11 @@ final class BareInserts {
     /// - Parameter connection: a connection string of libpq.
     /// - Throws: ``BenchImbalance`` when PostgreSQL cannot be reached, or refuses.
     init(_ connection: String) throws {
-        guard let handle = PQconnectdb(connection) else { throw BenchImbalance(description: "libpq has no memory.") }
+        // The store is measured with the same settings.
+        let settings = PostgresSettings(connection, name: "ferry bench", parameters: PostgresSettings.committing)
+        guard let handle = try settings.connectAndWait() else {
+            throw BenchImbalance(description: "libpq has no memory.")
+        }
         self.handle = handle
         try self.check(PQstatus(handle) == CONNECTION_OK)
         let result = PQprepare(handle, Self.name, "insert into ferry.segment values (0, $1, $2)", 0, nil)

@@ -21,7 +21,10 @@ struct BenchDatabase {
         let setup = PostgresSetup(connection)
         defer { setup.close() }
         guard try await setup.condition() == .empty else {
-            throw CommandFailure.usage("The database has Ferry's tables, which a run would remove: name another one.")
+            throw CommandFailure.usage(
+                "The database has Ferry's tables, which a run would remove: name another one. If they are left by a run that "
+                    + "was interrupted, remove them: drop schema ferry cascade"
+            )
         }
         _ = try await setup.make(shards: 1)
         let session = PostgresSession(PostgresSettings(connection, name: "ferry bench"))

@@ -33,16 +33,9 @@ struct PostgresConnection: ~Copyable {
     /// blocks.
     init(_ server: PostgresOptions) throws(PostgresError) {
         self.server = server
-        let options = Array(server.values)
-        let keywords = Self.strings(options.map(\.key))
-        let values = Self.strings(options.map(\.value))
-        defer { for string in keywords + values { free(string) } }
-        let handle = keywords.map { UnsafePointer($0) }.withUnsafeBufferPointer { keywords in
-            values.map { UnsafePointer($0) }.withUnsafeBufferPointer { values in
-                PQconnectStartParams(keywords.baseAddress, values.baseAddress, 0)
-            }
+        guard let handle = server.withStrings({ PQconnectStartParams($0, $1, 0) }) else {
+            throw PostgresError(.ended, "PostgreSQL's client has no memory.")
         }
-        guard let handle else { throw PostgresError(.ended, "PostgreSQL's client has no memory.") }
         self.handle = handle
         // Without a receiver, notices go to standard error. The connection holds this one until libpq has ended.
         let receiver = Unmanaged.passUnretained(self.notice).toOpaque()
@@ -57,11 +50,6 @@ struct PostgresConnection: ~Copyable {
     }
 
     deinit { PQfinish(self.handle) }
-
-    /// Returns copies, with nil at the end.
-    private static func strings(_ strings: [String]) -> [UnsafeMutablePointer<CChar>?] {
-        strings.map { strdup($0) } + [nil]
-    }
 
     var isEncrypted: Bool { PQsslInUse(self.handle) == 1 }
 

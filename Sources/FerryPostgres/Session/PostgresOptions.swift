@@ -104,6 +104,23 @@ struct PostgresOptions {
         return options
     }
 
+    /// Lets libpq give up a connection that it waits for.
+    mutating func limit(to time: Duration) { self.values["connect_timeout"] = "\(time.components.seconds)" }
+
+    /// Calls `body` with the keywords and the values as libpq takes them: the last one of each is null.
+    func withStrings<Result>(
+        _ body: (_ keywords: [UnsafePointer<CChar>?], _ values: [UnsafePointer<CChar>?]) -> Result
+    ) -> Result {
+        let copies = self.values.map { (strdup($0), strdup($1)) }
+        defer {
+            for (keyword, value) in copies {
+                free(keyword)
+                free(value)
+            }
+        }
+        return body(copies.map { UnsafePointer($0.0) } + [nil], copies.map { UnsafePointer($0.1) } + [nil])
+    }
+
     /// The name and the address of the server, as libpq writes them after a look-up of its own.
     private var title: String {
         let host = self.values["host"] ?? ""
@@ -121,6 +138,19 @@ struct PostgresOptions {
     func naming(_ message: String) -> String {
         guard let address = self.values["hostaddr"], !address.isEmpty else { return message }
         return message.replacing("server at \"\(address)\"", with: "server at \(self.title)")
+    }
+}
+
+extension PostgresSettings {
+    /// Opens a connection to the first server of the string, and waits for it, with the options of a session. Its owner
+    /// calls `PQfinish`.
+    ///
+    /// - Returns: nil without memory.
+    /// - Throws: ``PostgresError`` when the string cannot be used.
+    package func connectAndWait() throws(PostgresError) -> OpaquePointer? {
+        guard var server = try PostgresOptions.all(self).first else { return nil }
+        server.limit(to: self.connectLimit)
+        return server.withStrings { PQconnectdbParams($0, $1, 0) }
     }
 }
 #endif
