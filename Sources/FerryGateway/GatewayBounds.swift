@@ -37,8 +37,8 @@ enum GatewayBounds {
     /// The number of entries before these matches that are not trimmed, because clients reorder the notifications that
     /// they re-send.
     static let trimDistance = 64
-    /// How long entries stay that will be trimmed. Some clients send the last followers first, and the others right
-    /// after them. Copies may also come on several connections, or for several episodes.
+    /// How long entries that will be trimmed stay behind the last copy. Some clients send the last followers first, and
+    /// the others right after them. Copies may also come on several connections, or for several episodes.
     static let trimDelay: TimeAmount = .seconds(2)
     /// The number of new notifications in a row after which a single notification that equals a follower is not taken
     /// for the follower's copy, because copies come in a row. If a client sends a single copy later, the notification

@@ -104,12 +104,6 @@ extension Episode {
         }
     }
 
-    /// Notes that the client circles with a follower that has this key.
-    mutating func noteCircle(_ key: ReplayKey) {
-        guard let position = self.log.first(key, where: { !$1.isCircled }) else { return }
-        self.log[position].isCircled = true
-    }
-
     /// Returns whether a circling client sends this follower again after the drain, in a frame like those of Pushy.
     /// Pushy begins there again with its first notification. Two followers in their old order distinguish a circle from
     /// a deliberate repeat, and the first of them is forwarded.

@@ -1,5 +1,4 @@
 internal import FerryCore
-internal import DequeModule
 internal import NIOCore
 
 /// The name of an episode: the connection that was told, and the sequence number of the notification that was named.
@@ -57,8 +56,6 @@ struct Episode: Sendable {
         var isMatched = false
         /// Whether an equal notification came that may be a deliberate repeat.
         var isDoubted = false
-        /// Whether the client circles with it, and so sends it last.
-        var isCircled = false
 
         init(_ follower: Follower, isMatched: Bool = false) {
             self.job = follower.job
@@ -101,7 +98,7 @@ struct Episode: Sendable {
     private(set) var earliestMatch: Int?
     /// The highest matched positions in ascending order, at most ``GatewayBounds/matchesThatTrim``.
     private var highest: [Int] = []
-    private var trims: Deque<Trim> = []
+    private var trim: Trim?
     private var trimmedTo = 0
     var writing = Writing.on(repeated: 0)
     /// The place of the last notification after the drain, if a circle may begin with it.
@@ -244,26 +241,23 @@ struct Episode: Sendable {
         return position > self.trimmedTo ? position : nil
     }
 
-    /// Schedules the removal of entries that will not come back.
+    /// Plans the removal of entries that will not come back, and puts off an earlier plan: while copies come, one of
+    /// these entries may follow. Pushy sends last what it wrote on the connection that was told, and what it could not
+    /// write.
     mutating func planTrim(at time: NIODeadline) {
-        guard let before = self.trimPosition, before > self.trims.last?.before ?? 0 else { return }
-        // A later time does no harm, so one removal for each tenth of a second is enough.
+        guard let before = self.trimPosition ?? self.trim?.before else { return }
+        // A later time does no harm. With whole tenths of a second, a deadline changes seldom.
         let step: UInt64 = 100_000_000
-        let at = NIODeadline.uptimeNanoseconds((time.uptimeNanoseconds / step + 1) * step)
-        if self.trims.last?.at == at { self.trims.removeLast() }
-        self.trims.append(Trim(at: at, before: before))
+        self.trim = Trim(at: .uptimeNanoseconds((time.uptimeNanoseconds / step + 1) * step), before: before)
     }
 
-    /// Removes the entries whose time has come, and returns them. Those of a circle stay, because their copies come last.
-    mutating func trim(now: NIODeadline) -> [(job: JobID, fate: JobFate)] {
-        var before = 0
-        while let trim = self.trims.first, trim.at <= now {
-            before = max(before, trim.before)
-            self.trims.removeFirst()
-        }
+    /// Removes the entries whose time has come, and returns them.
+    mutating func trimmed(now: NIODeadline) -> [(job: JobID, fate: JobFate)] {
+        guard let trim, trim.at <= now else { return [] }
+        self.trim = nil
         var dropped: [(job: JobID, fate: JobFate)] = []
-        while self.trimmedTo < min(before, self.log.count) {
-            if self.log.isLive(self.trimmedTo), !self.log[self.trimmedTo].isCircled {
+        while self.trimmedTo < min(trim.before, self.log.count) {
+            if self.log.isLive(self.trimmedTo) {
                 self.log.remove(self.trimmedTo)
                 dropped.append((self.log[self.trimmedTo].job, self.log[self.trimmedTo].fate))
             }
@@ -278,9 +272,9 @@ struct Episode: Sendable {
     ///
     /// - Parameter unmatchedLifetime: how long the episode lives without a match.
     func nextDeadline(unmatchedLifetime: TimeAmount) -> NIODeadline? {
-        guard let end = self.end(unmatchedLifetime: unmatchedLifetime) else { return self.trims.first?.at }
+        guard let end = self.end(unmatchedLifetime: unmatchedLifetime) else { return self.trim?.at }
         let next = self.isConsumed && !self.isCircling && !self.isClosed ? min(end, self.ownEnd) : end
-        return self.trims.first.map { min(next, $0.at) } ?? next
+        return self.trim.map { min(next, $0.at) } ?? next
     }
 
     func end(unmatchedLifetime: TimeAmount) -> NIODeadline? {

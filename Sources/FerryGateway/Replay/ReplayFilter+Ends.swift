@@ -16,7 +16,7 @@ extension ReplayFilter {
         self.wakeAt = nil
         var index = 0
         while index < self.episodes.count {
-            self.drop(self.episodes[index].trim(now: now), &effects)
+            self.drop(self.episodes[index].trimmed(now: now), &effects)
             let end = self.episodes[index].end(unmatchedLifetime: self.unmatchedLifetime)
             if let end, end <= now || self.episodes[index].isComplete(now: now) {
                 self.finish(index, isJudged: true, &effects)

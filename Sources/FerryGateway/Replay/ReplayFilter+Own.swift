@@ -17,9 +17,7 @@ extension ReplayFilter {
         if let match = self.matchOwn(offered, identifier, index, now: now, &effects) {
             return .join(match.job, match.fate)
         }
-        guard self.isCircle(offered, origin, index) else { return nil }
-        for index in self.episodes.indices { self.episodes[index].noteCircle(offered.key) }
-        return .circle
+        return self.isCircle(offered, origin, index) ? .circle : nil
     }
 
     /// Whether the client circles, and sends this notification again on another connection. If several of its

@@ -87,7 +87,6 @@ import Testing
     /// The notifications that it wrote on the connection that was told come behind all other copies, so they are late.
     @Test(arguments: ["Pushy, 1 connection", "Pushy"])
     func `Pushy doubles nothing if its next connection is told before it has sent all copies`(name: String) throws {
-        var told = 0
         for seed in Self.seeds {
             var generator = SplitMix64(seed: seed)
             var manner = try Self.manner(name)
@@ -101,9 +100,8 @@ import Testing
             if seed > 1 { apns.times = 1...Int64.random(in: 5...800, using: &generator) }
             let tally = try Self.run(manner, seed: seed, count: 2000, bad: bad, path, apns)
             #expect(!tally.isFaulty, "seed \(seed), every \(manner.pace), \(distance) apart, \(path): \(tally)")
-            told += tally.told
+            #expect(tally.told > 1 || seed > 1)
         }
-        #expect(told > 2)
     }
 
     @Test(arguments: [false, true])
