@@ -1,5 +1,6 @@
 -- For a superuser, once: a role for the application, which may add rows and read outcomes, and nothing else.
-create role shop login;
+create role shop login password 'PASSWORD2';
+grant connect on database ferry to shop;
 grant usage on schema ferry to shop;
 grant insert (client, key, token, payload, headers, due, expires) on ferry.push to shop;
 grant select (id) on ferry.push to shop;

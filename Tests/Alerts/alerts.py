@@ -32,6 +32,7 @@ UNREACHED = {
     "FerryGatewayClientMisrouted": "it needs PostgreSQL",
     "FerryGatewayFramesNotHandedOver": "it needs PostgreSQL",
     "FerryWorkerQueueOld": "it needs PostgreSQL",
+    "FerryWorkerWithoutPostgres": "it needs PostgreSQL",
 }
 # They tell that the machine is slow. If another program had it for a moment, a second try shows that.
 OF_TIME = ("FerryGatewayLoopSlow", "FerryGatewaySlowAnswers", "FerryGatewayCommitSlow")

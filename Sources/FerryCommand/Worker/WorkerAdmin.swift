@@ -11,9 +11,14 @@ struct WorkerStatus: ServerStatus {
     var troubles: [Condition]
     var certificates: [CertificateStatus] = []
     var alarms: [AlarmLine]
+    private var hasPostgres = true
 
     var condition: Condition { self.troubles.first ?? Condition(.well, "Rows are delivered.") }
-    var ready: Health { Health(isGood: true, "It takes rows.") }
+    var ready: Health {
+        self.hasPostgres
+            ? Health(isGood: true, "It takes rows.")
+            : Health(isGood: false, "There is no session of PostgreSQL, so it takes no rows.")
+    }
     var delivering: Health { Health(isGood: self.troubles.isEmpty, self.condition.sentence) }
 
     private enum CodingKeys: CodingKey { case ferry, now, startedAt, troubles, certificates, alarms }
@@ -21,6 +26,7 @@ struct WorkerStatus: ServerStatus {
     init(_ figures: QueueWorker.Figures, startedAt: Int, _ alarms: RecentAlarms) {
         self.startedAt = startedAt
         self.alarms = alarms.all
+        self.hasPostgres = figures.hasPostgres
         self.troubles =
             (figures.hasPostgres ? [] : [Condition(.down, "There is no session of PostgreSQL.")])
             + figures.held.map { Condition(.trouble, "The rows of '\($0)' wait.") }
