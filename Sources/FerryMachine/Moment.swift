@@ -4,7 +4,8 @@ package import NIOCore
 package struct Moment: Sendable {
     /// A clock that never jumps. Every deadline except expiration runs on it.
     package var monotonic: NIODeadline
-    /// The system's clock, in seconds since the UNIX epoch. Only expiration runs on it.
+    /// The system's clock, in seconds since the UNIX epoch. Of the deadlines, only expiration runs on it. Dates that are
+    /// stored or shown have it, too.
     package var epochSeconds: UInt32
     /// A clock like ``monotonic`` that also runs while the computer sleeps. Only the length of a silence is measured
     /// with it.

@@ -137,8 +137,8 @@ package enum PagePiece {
         return self.table(title, [(word, false), ("count", true)], rows)
     }
 
-    /// Returns a name as one step of a path into the status, such as `refusals.BadDeviceToken|n`. In a path, dots divide the
-    /// steps and a bar ends them, so both are escaped in the name, and so is `%`.
+    /// Escapes a name, so that it can be one step of a path into the status. In the path `refusals.BadDeviceToken|n`, a
+    /// dot divides two steps, and the bar ends the last one. So dots, bars and `%` in the name are escaped.
     static func key(_ name: String) -> String {
         [("%", "%25"), (".", "%2E"), ("|", "%7C")].reduce(name) { $0.replacing($1.0, with: $1.1) }
     }

@@ -8,9 +8,9 @@ public import ServiceLifecycle
 ///
 /// | bound | value |
 /// |---|---|
-/// | connections | ``Configuration/connectionLimit``. A further one closes the connection that has been idle for longest between two requests. If none is idle, it closes the one that has waited longest for a whole request |
+/// | connections | ``Configuration/connectionLimit``. For a further connection, the server closes the one that has been idle for longest between two requests. If none is idle, it closes the one whose request has been incomplete for longest |
 /// | body | 256 KiB; with version 1, 2 MiB |
-/// | all bodies together | 128 MiB; beyond it, the connection that has waited longest is closed |
+/// | all bodies together | 128 MiB; beyond it, the server closes the connection that has waited longest for the rest of a request |
 /// | from the head of a request to its end | 10 s |
 /// | from the end of a request to its answer | 3 s: ``AppStoreReceiver/answerLimit`` |
 /// | from the start of a connection, or from an answer, to the head of the next request | 30 s |

@@ -19,7 +19,7 @@ public struct AppStoreStoreError: Error, Hashable, Sendable, CustomStringConvert
 
     /// The kind of fault. Programs decide by it, because sentences may change.
     public let code: Code
-    /// The fault in words for an operator. They name the file if the fault is one of the file.
+    /// The fault as a text for an operator. If the file has the fault, the text usually names the file.
     public let description: String
 
     init(_ code: Code, _ description: String) {

@@ -1,5 +1,5 @@
-/// The certificate chains that were refused lately for a fault that no date cures, with the reasons. Another post with such a
-/// chain needs no second check of the chain.
+/// The certificate chains that were refused for a fault that does not depend on the date, with the reasons. The next
+/// post with such a chain is refused without a second check.
 struct RefusedChains {
     /// The largest number of remembered chains, some 200 KB. At the limit, all are forgotten.
     static let limit = 1024

@@ -123,8 +123,8 @@ struct GatewayConnection: ~Copyable, Sendable {
     /// When the window became full; nil while the connection reads.
     var stoppedAt: NIODeadline?
     var resumedAt = NIODeadline.distantPast
-    /// The notification that the error response names, and the end of its followers; nil before an error response. The
-    /// end is nil while later notifications are followers, too.
+    /// Nil before an error response. `sequence` is the notification that the error response names. `end` is the place
+    /// behind its last follower; while it is nil, each further notification becomes a follower.
     var told: (sequence: UInt64, end: UInt64?)?
     private var crashMisses = 0
     /// When a connection with invalid bytes ends, even if the rejection before these bytes was not told; nil without

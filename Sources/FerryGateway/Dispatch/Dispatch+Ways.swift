@@ -120,7 +120,8 @@ extension Dispatch {
         self.outgoing(of: flow).dialIfNeeded(now: now.monotonic)
     }
 
-    /// Queues a flow for its turn, if it has notifications, and credit or a side connection for them.
+    /// Queues a flow for its turn, if it has notifications. A suspicious flow waits for a side connection. Any other
+    /// flow is queued only if it has room on the common connection.
     mutating func queue(_ flow: Int) {
         guard !self.flows[flow].isInOrder, self.hasSomething(flow) else { return }
         if self.flows[flow].suspicion.isSuspicious {

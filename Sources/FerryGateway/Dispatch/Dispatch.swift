@@ -48,7 +48,7 @@ package struct Dispatch: ~Copyable {
     var guesses: [ConnectionTurns]
     /// The flow with which each client's guesses begin. Usually it has the topic that APNs accepted last.
     var lastFlows: [Int]
-    /// The stage of the gateway's life.
+    /// Whether notifications still go to the upstreams. The gateway itself has other stages.
     enum Stage: Sendable {
         case running
         /// Nothing more is sent to an upstream. If `isKept`, the store has the notifications without an answer. Another

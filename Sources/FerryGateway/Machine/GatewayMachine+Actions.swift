@@ -49,8 +49,8 @@ extension GatewayMachine {
                 self.places[id] = nil
                 self.traffic[key.identity].connections -= 1
                 self.hasClosed = true
-                // During a handover, the record is left out. With it, the new owner would open no episode for the
-                // connection, and would deliver its copies twice.
+                // During a handover, the journal gets no record that the connection has closed. With it, the new owner
+                // would open no episode for the connection, and would deliver the client's copies as new notifications.
                 if isJournalled, self.handover == nil { self.journal?.closed(id, now: now) }
                 self.actions.append(Action(connection: id, work: .close))
             case .read(let id, let isReading):

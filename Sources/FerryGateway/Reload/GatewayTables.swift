@@ -8,8 +8,8 @@ package struct GatewayTables: Sendable {
         package var key: [UInt8]
         /// The settings of the upstream's provider, as bytes. With other settings, the upstream gets another provider.
         package var settings: [UInt8]
-        /// Whether the present configuration names the upstream. An upstream that is no longer named stays until its
-        /// last notification has an answer.
+        /// Whether the present configuration names the upstream. The row of an upstream that is no longer named stays,
+        /// because it keeps its number. Its provider ends when no notification waits for it.
         package var isConfigured = true
 
         package init(name: String, key: [UInt8] = [], settings: [UInt8] = []) {

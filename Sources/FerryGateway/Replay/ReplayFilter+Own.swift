@@ -20,8 +20,8 @@ extension ReplayFilter {
         return self.isCircle(offered, origin, index) ? .circle : nil
     }
 
-    /// Whether the client circles, and sends this notification again on another connection. If several of its
-    /// connections were told, a circle may pass through all of them.
+    /// Whether this notification is part of a circle, so that the client will send it once more on another connection.
+    /// If several connections of the client were told, a circle may pass through all of them.
     private mutating func isCircle(_ offered: Follower, _ origin: Origin, _ index: Int) -> Bool {
         let isProven = if case .resends = self.replayClass { true } else { false }
         let row = self.rowOfCircle(origin, index, isProven: isProven)

@@ -41,7 +41,7 @@ struct Scopes: ~Copyable {
     private var free: [Int] = []
     private var places: [ReplayScope: Place] = [:]
     private var deadlines = Heap<Deadline>()
-    /// The number of entries of each identity.
+    /// The number of entries in the filters of each identity, by the number of the identity.
     private var identities: [Int: Int] = [:]
     /// The number of entries of all filters.
     private(set) var entryCount = 0
