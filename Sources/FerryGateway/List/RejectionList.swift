@@ -188,10 +188,7 @@ package struct RejectionList: Sendable {
     ///
     /// - Parameter durable: the number up to which segments are durable.
     mutating func takeBatch(durable: UInt64, now: NIODeadline) -> ListBatch? {
-        guard self.underWay == nil, self.marked <= durable, let first = self.lines.first, first.segment <= durable
-        else {
-            return nil
-        }
+        guard self.isReady(durable: durable) else { return nil }
         if case .refused(_, let retryAt) = self.state, now < retryAt { return nil }
         var lines: [[UInt8]] = []
         var length = 0
@@ -252,9 +249,15 @@ package struct RejectionList: Sendable {
     mutating func tryNow() { if let trouble { self.state = .refused(trouble, retryAt: .distantPast) } }
 
     /// When to call ``takeBatch(durable:now:)`` again; nil if only an input can change the result.
-    var nextDeadline: NIODeadline? {
-        guard self.underWay == nil, !self.lines.isEmpty, case .refused(_, let retryAt) = self.state else { return nil }
+    func nextDeadline(durable: UInt64) -> NIODeadline? {
+        guard self.isReady(durable: durable), case .refused(_, let retryAt) = self.state else { return nil }
         return retryAt
+    }
+
+    /// Whether there is a line for the file, and the store has all that must be durable before it.
+    private func isReady(durable: UInt64) -> Bool {
+        guard self.underWay == nil, self.marked <= durable, let first = self.lines.first else { return false }
+        return first.segment <= durable
     }
 
     mutating func takeEvents() -> [GatewayEvent] {

@@ -1,4 +1,5 @@
 internal import FerryMachine
+internal import NIOCore
 
 extension GatewayMachine {
     /// Notes the lines of new events. With a store, the lines are rows in the commit of the answers that they report.
@@ -33,12 +34,18 @@ extension GatewayMachine {
     /// file's answer to ``written(_:now:)``.
     func takeLines(now: Moment) -> ListBatch? {
         self.noteLines(now: now)
-        // If another process has the store, or a shared store cannot be reached at the end, no further segment becomes
-        // durable. The lines that this process has kept then go to the file at once, because no other place has them.
-        let isLast = self.isFenced || self.isShared && self.dispatch.isAbandoned
-        let durable = isLast ? nil : self.journal?.durable
-        return self.list?.takeBatch(durable: durable ?? .max, now: now.monotonic)
+        return self.list?.takeBatch(durable: self.listDurable, now: now.monotonic)
     }
+
+    /// The number up to which segments are durable for the list. At the end of a gateway with a shared store, and after
+    /// another process has taken the store, lines do not wait for it: no other place may have them.
+    private var listDurable: UInt64 {
+        let isLast = self.isFenced || self.isShared && self.dispatch.isAbandoned
+        return isLast ? .max : self.journal?.durable ?? .max
+    }
+
+    /// When to call ``takeLines(now:)`` again; nil if only an input can change its result.
+    var listDeadline: NIODeadline? { self.list?.nextDeadline(durable: self.listDurable) }
 
     /// Takes the file's answer to the last lines.
     func written(_ answer: ListAnswer, now: Moment) {

@@ -7,7 +7,7 @@ extension GatewayMachine {
     /// When to call ``timePassed(now:)``; nil if only an input can change the state.
     var nextDeadline: NIODeadline? {
         [
-            self.scopes.nextDeadline, self.dispatch.nextDeadline, self.journal?.nextDeadline, self.list?.nextDeadline,
+            self.scopes.nextDeadline, self.dispatch.nextDeadline, self.journal?.nextDeadline, self.listDeadline,
             self.letters.nextDeadline, self.handover?.nextDeadline,
         ]
         .compactMap(\.self).min()

@@ -69,13 +69,26 @@ import Testing
             #expect(list.isStuck)
             #expect(list.takeBatch(durable: .max, now: now) == nil)
             now = now + RejectionList.retry
-            #expect(list.nextDeadline == now)
+            #expect(list.nextDeadline(durable: .max) == now)
         }
         #expect(list.takeEvents() == [.listTrouble("it is full")])
         #expect(list.takeBatch(durable: .max, now: now)?.lines.count == 1)
         _ = list.written(ListAnswer(count: 1), segment: 0, now: now)
         #expect(list.takeEvents() == [.listAllClear])
-        #expect(list.isIdle && list.nextDeadline == nil)
+        #expect(list.isIdle && list.nextDeadline(durable: .max) == nil)
+    }
+
+    @Test func `a file that took a part is not tried before the store has that`() {
+        var list = self.list()
+        for number in 1...2 { _ = list.note(self.event(UInt8(number)), segment: 5, at: 1) }
+        let place = ListPlace(device: 1, inode: 2, offset: 0)
+        #expect(list.takeBatch(durable: 5, now: self.now)?.lines.count == 0)
+        _ = list.written(ListAnswer(count: 0, place: place), segment: 6, now: self.now)
+        #expect(list.takeBatch(durable: 6, now: self.now)?.lines.count == 2)
+        let answer = ListAnswer(count: 1, place: ListPlace(device: 1, inode: 2, offset: 90), trouble: "it is full")
+        _ = list.written(answer, segment: 7, now: self.now)
+        #expect(list.nextDeadline(durable: 6) == nil)
+        #expect(list.nextDeadline(durable: 7) == self.now + RejectionList.retry)
     }
 
     @Test func `too many lines cost the oldest, with one alarm, but never those that are being written`() {
