@@ -68,6 +68,9 @@ struct Episode: Sendable {
 
     private struct Trim: Sendable {
         var at: NIODeadline
+        /// When the entries are removed although copies still come. Repeats on purpose may look like copies.
+        let latest: NIODeadline
+        /// The position of the first entry that stays.
         var before: Int
     }
 
@@ -241,14 +244,25 @@ struct Episode: Sendable {
         return position > self.trimmedTo ? position : nil
     }
 
-    /// Plans the removal of entries that will not come back, and puts off an earlier plan: while copies come, one of
-    /// these entries may follow. Pushy sends last what it wrote on the connection that was told, and what it could not
-    /// write.
-    mutating func planTrim(at time: NIODeadline) {
-        guard let before = self.trimPosition ?? self.trim?.before else { return }
-        // A later time does no harm. With whole tenths of a second, a deadline changes seldom.
+    /// Plans the removal of entries that will not come back.
+    mutating func planTrim(now: NIODeadline) {
+        guard let before = self.trimPosition, before > self.trim?.before ?? 0 else { return }
+        let latest = self.trim?.latest ?? now + GatewayBounds.matchedLifetime
+        self.trim = Trim(at: Self.trimTime(now: now), latest: latest, before: before)
+    }
+
+    /// Puts the planned removal off, because a copy came. While copies come, one of these entries may follow: Pushy
+    /// sends last what it wrote on the connection that was told, and what it could not write.
+    mutating func putOffTrim(now: NIODeadline) {
+        guard let latest = self.trim?.latest else { return }
+        self.trim?.at = min(Self.trimTime(now: now), latest)
+    }
+
+    /// A later time does no harm. With whole tenths of a second, a deadline changes seldom.
+    private static func trimTime(now: NIODeadline) -> NIODeadline {
         let step: UInt64 = 100_000_000
-        self.trim = Trim(at: .uptimeNanoseconds((time.uptimeNanoseconds / step + 1) * step), before: before)
+        let time = now + GatewayBounds.trimDelay
+        return .uptimeNanoseconds((time.uptimeNanoseconds / step + 1) * step)
     }
 
     /// Removes the entries whose time has come, and returns them.

@@ -68,7 +68,7 @@ extension ReplayFilter {
         if length >= GatewayBounds.crashRow, position == self.episodes[index].count - 1 {
             self.finish(index, isJudged: true, &effects)
         } else {
-            self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
+            self.episodes[index].planTrim(now: now)
             self.conclude(index, now: now, &effects)
         }
         return match

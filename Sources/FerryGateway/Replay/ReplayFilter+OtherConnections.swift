@@ -37,7 +37,7 @@ extension ReplayFilter {
                 self.episodes[index].confirm(before.position)
             }
             let isAhead = self.isAhead(origin, of: index)
-            self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
+            self.episodes[index].planTrim(now: now)
             if !match.isEvidenceOnly { self.prolong(offered.key, besides: index, now: now) }
             self.conclude(index, now: now, &effects)
             self.running[match.job] = nil

@@ -65,7 +65,7 @@ extension ReplayFilter {
         guard let match else { return nil }
         // The connection has told its one rejection, so a rejection of the follower is deferred.
         self.drop([(match.job, match.fate)], &effects)
-        self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
+        self.episodes[index].planTrim(now: now)
         return match
     }
 }

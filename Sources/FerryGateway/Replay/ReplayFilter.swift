@@ -288,8 +288,7 @@ struct ReplayFilter: Sendable {
         var follower = offered
         var isAhead = false
         if let copy = self.admitOwn(offered, origin, now: time, &effects) {
-            self.rows[origin.connection] = nil
-            self.amplification.count(swallowed: 1, now: now)
+            self.noteSwallowed(origin, now: now)
             return copy
         }
         if let (match, hasOvertaken) = self.match(offered, origin, now: time, &effects) {
@@ -311,22 +310,28 @@ struct ReplayFilter: Sendable {
                 self.episodes[index].appendMatched(follower)
                 self.entryCount += 1
                 if self.isAhead(origin, of: index) { self.remember(follower, origin) }
-                self.rows[origin.connection] = nil
-                self.amplification.count(swallowed: 1, now: now)
+                self.noteSwallowed(origin, now: now)
                 return .overtaken(overtaker)
             }
             self.append(follower, to: index)
         }
         guard follower.job == offered.job else {
             if isAhead { self.remember(follower, origin) }
-            self.rows[origin.connection] = nil
-            self.amplification.count(swallowed: 1, now: now)
+            self.noteSwallowed(origin, now: now)
             return .join(follower.job, follower.fate)
         }
         let mayBeCopy = self.remember(offered, origin)
         if !mayBeCopy { self.rows[origin.connection, default: Row()].newCount += 1 }
         self.amplification.count(new: 1, now: now)
         return .forward
+    }
+
+    /// Notes that a copy was swallowed.
+    private mutating func noteSwallowed(_ origin: Origin, now: NIODeadline) {
+        self.rows[origin.connection] = nil
+        self.amplification.count(swallowed: 1, now: now)
+        let time = self.clock.reading(now)
+        for index in self.episodes.indices { self.episodes[index].putOffTrim(now: time) }
     }
 
     /// Notes the result of a job, for copies that come later. Returns false if no open episode has the job. Then no

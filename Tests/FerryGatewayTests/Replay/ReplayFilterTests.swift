@@ -253,6 +253,20 @@ import Testing
         #expect(scenario.pushAll(903..<1000, on: 3) == 0)
     }
 
+    @Test func `copies for another episode put the removal off, for 20 s at most`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, 0..<1000)
+        #expect(scenario.pushAll(900..<903, on: 2) == 0)
+        _ = scenario.tell(2, 2000..<2100)
+        for name in 2000..<2019 as Range<UInt64> {
+            scenario.wait(.seconds(1))
+            #expect(scenario.push(name, on: 3) != .forward)
+        }
+        #expect(scenario.pushAll([0], on: 3) == 0)
+        scenario.wait(.milliseconds(1200))
+        #expect(scenario.pushAll([1], on: 3) == 1)
+    }
+
     @Test func `two matches drop nothing`() {
         let scenario = FilterScenario()
         _ = scenario.tell(1, 0..<1000)
