@@ -17,7 +17,7 @@ struct WorkerStatus: ServerStatus {
     var ready: Health {
         self.hasPostgres
             ? Health(isGood: true, "It takes rows.")
-            : Health(isGood: false, "There is no session of PostgreSQL, so it takes no rows.")
+            : Health(isGood: false, "PostgreSQL does not answer, or refuses a statement.")
     }
     var delivering: Health { Health(isGood: self.troubles.isEmpty, self.condition.sentence) }
 
@@ -28,7 +28,7 @@ struct WorkerStatus: ServerStatus {
         self.alarms = alarms.all
         self.hasPostgres = figures.hasPostgres
         self.troubles =
-            (figures.hasPostgres ? [] : [Condition(.down, "There is no session of PostgreSQL.")])
+            (figures.hasPostgres ? [] : [Condition(.down, "PostgreSQL does not answer, or refuses a statement.")])
             + figures.held.map { Condition(.trouble, "The rows of '\($0)' wait.") }
     }
 }

@@ -24,7 +24,7 @@ package final class ListFile: Sendable {
         package init(_ description: String) { self.description = description }
     }
 
-    /// Appends whole lines. Do not call it again before the answer to this batch.
+    /// Appends whole lines. A gateway does not call it again before its answer to this batch.
     ///
     /// - Parameter then: called once, on any thread.
     func write(_ batch: ListBatch, then: @escaping @Sendable (ListAnswer) -> Void) {
