@@ -11,13 +11,11 @@ struct WorkerStatus: ServerStatus {
     var troubles: [Condition]
     var certificates: [CertificateStatus] = []
     var alarms: [AlarmLine]
-    private var hasPostgres = true
 
     var condition: Condition { self.troubles.first ?? Condition(.well, "Rows are delivered.") }
     var ready: Health {
-        self.hasPostgres
-            ? Health(isGood: true, "It takes rows.")
-            : Health(isGood: false, "PostgreSQL does not answer, or refuses a statement.")
+        self.condition.level == .down
+            ? Health(isGood: false, self.condition.sentence) : Health(isGood: true, "It takes rows.")
     }
     var delivering: Health { Health(isGood: self.troubles.isEmpty, self.condition.sentence) }
 
@@ -26,7 +24,6 @@ struct WorkerStatus: ServerStatus {
     init(_ figures: QueueWorker.Figures, startedAt: Int, _ alarms: RecentAlarms) {
         self.startedAt = startedAt
         self.alarms = alarms.all
-        self.hasPostgres = figures.hasPostgres
         self.troubles =
             (figures.hasPostgres ? [] : [Condition(.down, "PostgreSQL does not answer, or refuses a statement.")])
             + figures.held.map { Condition(.trouble, "The rows of '\($0)' wait.") }

@@ -63,7 +63,7 @@ extension PostgresSetup {
         }
     }
 
-    /// Returns the address of a gateway process that is connected with this name; nil if there is none.
+    /// Returns the address of a gateway process that is connected with this name; nil if no process is.
     package func namesake(of node: String) async throws(PostgresError) -> String? {
         let found = try await self.run(
             """

@@ -348,7 +348,7 @@ package struct ShardKeeper: Sendable {
             self.remember(term)
             var owner = Owner(beatAt: now, missing: self.commits.count)
             // In such a long absence another process may have taken the shard, and a failover may have lost its take.
-            // That process may have the right until `restUntil`.
+            // The other process may have the right until `restUntil`.
             let absence = now - (self.rightEnd - self.rules.right)
             if absence >= self.rules.grace, self.rules.restsAfterAbsence { owner.restUntil = now + self.rules.right }
             self.state = .owning(owner)
