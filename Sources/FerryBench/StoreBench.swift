@@ -93,31 +93,22 @@ struct StoreBench: Benchmark {
         _ count: Int,
         _ database: BenchDatabase
     ) async throws -> BenchResult {
-        let segment = Self.segment(scenario)
-        let store = try await database.store(on: self.threads.clients.next())
+        let eventLoop = self.threads.clients.next()
+        let store = try await database.store(on: eventLoop)
         let opening = try await store.open()
+        let commits = StoreCommits(
+            store: store,
+            epoch: opening.epoch,
+            segment: Self.segment(scenario),
+            eventLoop: eventLoop
+        )
         do {
             // The numbers of an owner's segments begin with its epoch.
-            let first = opening.epoch << 40
-            func commit(_ number: Int) async throws {
-                let stored = StoredSegment(number: first + UInt64(number) + 1, bytes: segment)
-                let commit = StoreCommit(epoch: opening.epoch, segment: stored)
-                let answer = await withCheckedContinuation { continuation in
-                    store.append(commit) { continuation.resume(returning: $0) }
-                }
-                guard answer == .durable else {
-                    throw BenchImbalance(description: "\(scenario.rawValue): a commit has the answer \(answer).")
-                }
-            }
-            for number in 0..<warmUp { try await commit(number) }
+            let first = (opening.epoch << 40) + 1
+            let begin = first + UInt64(warmUp)
+            _ = try await commits.run(first..<begin)
             let result = try await self.threads.measure(scenario.rawValue, scenario.note, count: count) {
-                var times: [UInt64] = []
-                for number in 0..<count {
-                    let begin = ProcessMeter.now
-                    try await commit(warmUp + number)
-                    times.append(ProcessMeter.now - begin)
-                }
-                return Latencies(nanoseconds: times)
+                try await commits.run(begin..<begin + UInt64(count))
             }
             await store.close()
             return result

@@ -197,8 +197,10 @@ package enum PostgresSchema {
           if ours then
             insert into ferry.segment values (_shard, _number, _bytes)
               on conflict (shard, number) do update set bytes = excluded.bytes;
-            delete from ferry.segment where shard = _shard and number = any(_drops);
-            update ferry.late set done = true, bytes = '' where shard = _shard and number = any(_late);
+            if _drops <> '{}' then delete from ferry.segment where shard = _shard and number = any(_drops); end if;
+            if _late <> '{}' then
+              update ferry.late set done = true, bytes = '' where shard = _shard and number = any(_late);
+            end if;
           elsif _number > coalesce((select max(last) from ferry.taken where shard = _shard and term = any(_terms)), 0)
             and not exists (select from ferry.segment where shard = _shard and number = _number) then
             insert into ferry.late (shard, number, bytes) values (_shard, _number, _bytes) on conflict do nothing;

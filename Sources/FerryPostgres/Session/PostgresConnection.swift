@@ -89,30 +89,30 @@ struct PostgresConnection: ~Copyable {
         let values = statement.values.map(\.encoded)
         let lengths = values.map { Int32($0?.count ?? 0) }
         let formats = [Int32](repeating: 1, count: values.count)
-        let sent = Self.withPointers(to: values) { pointers in
+        let sent = Self.withPointers(to: values[...]) { pointers in
             PQsendQueryPrepared(self.handle, name, Int32(values.count), pointers, lengths, formats, 1)
         }
         guard sent == 1, PQpipelineSync(self.handle) == 1 else { throw self.lost() }
     }
 
-    /// Calls `body` with a pointer to the bytes of each value.
+    /// Calls `body` with `pointers`, followed by a pointer to the bytes of each value. No value is copied.
     private static func withPointers<Value>(
-        to values: [[UInt8]?],
-        _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Value
+        to values: ArraySlice<[UInt8]?>,
+        after pointers: [UnsafePointer<CChar>?] = [],
+        _ body: ([UnsafePointer<CChar>?]) -> Value
     ) -> Value {
-        // The copy of all bytes keeps its address during `body`. An empty value needs an address, too: a nil pointer is
-        // NULL.
-        let bytes = UnsafeMutableBufferPointer<CChar>.allocate(capacity: values.reduce(1) { $0 + ($1?.count ?? 0) })
-        defer { bytes.deallocate() }
-        var end = 0
-        let pointers = values.map { value -> UnsafePointer<CChar>? in
-            guard let value, let base = bytes.baseAddress else { return nil }
-            let begin = base + end
-            UnsafeMutableRawBufferPointer(start: begin, count: value.count).copyBytes(from: value)
-            end += value.count
-            return UnsafePointer(begin)
+        guard let value = values.first else { return body(pointers) }
+        let others = values.dropFirst()
+        guard let value else { return Self.withPointers(to: others, after: pointers + [nil], body) }
+        // An empty array may have no address, and a nil pointer is NULL.
+        guard !value.isEmpty else {
+            return "".withCString { Self.withPointers(to: others, after: pointers + [$0], body) }
         }
-        return pointers.withUnsafeBufferPointer { body($0.baseAddress) }
+        return value.withUnsafeBufferPointer { bytes in
+            bytes.withMemoryRebound(to: CChar.self) {
+                Self.withPointers(to: others, after: pointers + [$0.baseAddress], body)
+            }
+        }
     }
 
     /// Writes queued bytes. Returns whether some are left.
@@ -146,17 +146,20 @@ struct PostgresConnection: ~Copyable {
                 return .end
             case PGRES_FATAL_ERROR, PGRES_PIPELINE_ABORTED:
                 defer { PQclear(result) }
-                return .refused(Self.refusal(result))
+                return .refused(Self.refusal(result, of: PQuser(self.handle).map { String(cString: $0) }))
             default: return .rows(PostgresRows(result))
             }
         }
         return nil
     }
 
-    private static func refusal(_ result: OpaquePointer) -> PostgresError {
+    private static func refusal(_ result: OpaquePointer, of user: String? = nil) -> PostgresError {
         let field = { (code: Int32) in PQresultErrorField(result, code).map { String(cString: $0) } }
         // PG_DIAG_SQLSTATE and PG_DIAG_MESSAGE_PRIMARY. The detail may quote values, so it is left out.
-        let (state, message) = (field(67) ?? "", field(77) ?? "it gave no reason")
+        let state = field(67) ?? ""
+        var message = field(77) ?? "it gave no reason"
+        // 42501: insufficient_privilege. The server's message does not say who lacks the right.
+        if state == "42501", let user { message += ", as the user \"\(user)\"" }
         return PostgresError(
             PostgresError.endsSession(state) ? .ended : .refused,
             state: state,

@@ -450,6 +450,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
             }
         }
         self.line = (id, session)
+        // Without this memory commits are slower, and that is all.
+        session.send(PostgresStatement(ShardSQL.keepMemory), within: Self.statementLimit) { _ in }
         session.send(PostgresStatement(ShardSQL.meta), within: Self.statementLimit) { answer in
             self.execute { self.connected(id, answer) }
         }
