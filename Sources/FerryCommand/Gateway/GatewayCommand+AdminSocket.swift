@@ -39,7 +39,7 @@ extension GatewayCommand {
             let plan = try self.plan(of: config)
             return (plan.admin.socket.path, plan.store?.path)
         } catch {
-            guard let bytes = try? FileDescriptor.contents(of: config, limit: self.longest),
+            guard let bytes = try? FileDescriptor.contents(of: config, limit: ConfigurationFile.longest),
                 let configuration = try? OptionObject(bytes, of: .gateway)
             else { throw error }
             let directory = URL(filePath: config).deletingLastPathComponent()

@@ -2,6 +2,7 @@ internal import Ferry
 internal import FerryCore
 internal import FerryForwarding
 internal import FerryGateway
+internal import FerryPostgres
 internal import FerryServer
 internal import FerryShards
 internal import FerryTerminal
@@ -47,8 +48,8 @@ extension GatewayCommand {
         let count: Int
         do {
             count = try await process.start()
-        } catch let error as StoreError {
-            throw CommandFailure.usage("'store.postgres': \(error.description)")
+        } catch let error as PostgresError {
+            throw CommandFailure(error, of: "store.postgres")
         } catch let fault as ListenFault {
             throw CommandFailure.usage(
                 "\(Endpoint.text(fault.host, fault.port)) cannot be listened on: \(Sentence.of(fault.cause))"
@@ -98,10 +99,10 @@ extension GatewayCommand {
     /// Checks that the database can be used, and that this process has ports and descriptors for all its shards.
     static func check(_ database: GatewayDatabase, _ plan: GatewayPlan) async throws(CommandFailure) {
         let shards: Int
-        do throws(StoreError) {
+        do throws(PostgresError) {
             shards = try await ShardProcess.check(connection: database.connection, node: database.node)
         } catch {
-            throw CommandFailure.usage("'store.postgres': \(error.description)")
+            throw CommandFailure(error, of: "store.postgres")
         }
         try GatewayDatabase.checkPorts(plan.gateway.doors, shards: shards)
         // A take-over with too few descriptors would end the process, and then the next one.

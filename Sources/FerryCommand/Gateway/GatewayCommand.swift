@@ -65,9 +65,6 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
     /// that hangs may take as long.
     static let shutdownLimit: Duration = .seconds(30)
 
-    /// The longest configuration in bytes.
-    static let longest = 1 << 20
-
     // The listener bounds the connections of clients.
     var socketCount: Int { 64 }
 
@@ -256,17 +253,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
     static func plan(of config: String, _ tokens: TokenSources = TokenSources()) throws -> GatewayPlan {
         var files = ReadFiles()
         files.note(config)
-        let bytes: [UInt8]
-        do {
-            bytes = try FileDescriptor.contents(of: config, limit: self.longest)
-        } catch {
-            throw CommandFailure.usage(
-                "The configuration \(config) cannot be read: \(FileFailure(reason: error.reason))"
-            )
-        }
-        guard bytes.count <= self.longest else {
-            throw CommandFailure.usage("\(config) has more than 1 MiB, too much for a configuration.")
-        }
+        let bytes = try ConfigurationFile.contents(of: config)
         if let fault = bytes.withUnsafeBufferPointer({ JSONScanner.faultInObject($0) }) {
             let line = bytes.prefix(fault.offset).count { $0 == UInt8(ascii: "\n") } + 1
             throw CommandFailure.usage("\(config):\(line): \(fault)")

@@ -27,9 +27,6 @@ struct StoreCommand: ParsableCommand {
 
 /// The place of the database.
 struct DatabaseOptions: ParsableArguments {
-    /// The largest configuration, in bytes.
-    private static let longest = 1 << 20
-
     @Option(help: ArgumentHelp("A configuration with 'store.postgres'.", valueName: "file"))
     var config: String
 
@@ -42,15 +39,14 @@ struct DatabaseOptions: ParsableArguments {
         do {
             return try await body(setup)
         } catch {
-            throw error.kind == .ended
-                ? CommandFailure(.noConnection, error.description) : CommandFailure.usage(error.description)
+            throw CommandFailure(error)
         }
     }
 
     private func connection() throws(CommandFailure) -> String {
+        let bytes = try ConfigurationFile.contents(of: self.config)
         let configuration: OptionObject
         do {
-            let bytes = try FileDescriptor.contents(of: self.config, limit: Self.longest)
             configuration = try OptionObject(bytes, of: .gateway)
         } catch {
             throw .usage("\(self.config): \(error)")

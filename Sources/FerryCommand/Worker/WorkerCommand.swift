@@ -54,14 +54,7 @@ struct WorkerCommand: AsyncParsableCommand, ListeningCommand {
     }
 
     private func plan() throws -> WorkerPlan {
-        let bytes: [UInt8]
-        do {
-            bytes = try FileDescriptor.contents(of: self.config, limit: GatewayCommand.longest)
-        } catch {
-            throw CommandFailure.usage(
-                "The configuration \(self.config) cannot be read: \(FileFailure(reason: error.reason))"
-            )
-        }
+        let bytes = try ConfigurationFile.contents(of: self.config)
         return try WorkerPlan(bytes, directory: URL(filePath: self.config).deletingLastPathComponent())
     }
 
@@ -119,7 +112,7 @@ struct WorkerCommand: AsyncParsableCommand, ListeningCommand {
         do {
             return try await body()
         } catch {
-            throw CommandFailure(error.kind == .ended ? .noConnection : .badUsage, error.description)
+            throw CommandFailure(error)
         }
     }
 }

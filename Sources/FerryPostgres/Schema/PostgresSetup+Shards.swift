@@ -90,12 +90,15 @@ extension PostgresSetup {
         guard known.boolean(0, 0) == true else {
             throw PostgresError(.unusable, "No gateway with the name \(node) is connected: see ferry store status.")
         }
-        let changed = try await self.run(
-            "update ferry.shard set wanted = $2 where id = $1::bigint and owner <> $2 returning id",
+        let found = try await self.run(
+            "select owner from ferry.shard where id = $1::bigint",
+            [.integer(Int64(shard))]
+        )
+        guard let owner = found.text(0, 0) else { throw PostgresError(.unusable, "There is no shard \(shard).") }
+        guard owner != node else { throw PostgresError(.unusable, "\(node) has shard \(shard) already.") }
+        try await self.run(
+            "update ferry.shard set wanted = $2 where id = $1::bigint and owner <> $2",
             [.integer(Int64(shard)), .text(node)]
         )
-        guard changed.count == 1 else {
-            throw PostgresError(.unusable, "There is no shard \(shard), or \(node) has it already.")
-        }
     }
 }

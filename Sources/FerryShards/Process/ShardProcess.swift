@@ -2,7 +2,7 @@ internal import FerryCore
 package import FerryGateway
 package import FerryMachine
 internal import FerryPlatform
-internal import FerryPostgres
+package import FerryPostgres
 internal import NIOCore
 internal import NIOPosix
 
@@ -114,7 +114,7 @@ package actor ShardProcess {
     /// Checks the database, and begins to look for shards.
     ///
     /// - Returns: the number of shards.
-    /// - Throws: ``StoreError`` with a sentence when the database cannot be used, and ``ListenFault`` when the port of the
+    /// - Throws: ``PostgresError`` when the database cannot be used, and ``ListenFault`` when the port of the
     ///   feedback service cannot be bound.
     @discardableResult
     package func start() async throws -> Int {
@@ -130,23 +130,19 @@ package actor ShardProcess {
     }
 
     /// Checks that the database can be used. Returns the number of shards.
-    package static func check(connection: String, node: String) async throws(StoreError) -> Int {
+    package static func check(connection: String, node: String) async throws(PostgresError) -> Int {
         try await self.look(connection: connection, node: node).shards
     }
 
     private static func look(
         connection: String,
         node: String
-    ) async throws(StoreError) -> (shards: Int, namesake: String?) {
+    ) async throws(PostgresError) -> (shards: Int, namesake: String?) {
         // The check uses the settings of an owner's session, because a pooler refuses or forgets them.
         let place = PostgresStore.Place(connection: connection, shard: 0, node: node)
         let database = PostgresSetup(PostgresStore.settings(place))
         defer { database.close() }
-        do throws(PostgresError) {
-            return (try await database.check(), try await database.namesake(of: node))
-        } catch {
-            throw StoreError(error.description)
-        }
+        return (try await database.check(), try await database.namesake(of: node))
     }
 
     // MARK: The feedback service

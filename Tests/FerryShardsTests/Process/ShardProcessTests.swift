@@ -388,10 +388,10 @@ struct ShardProcessTests {
         let database = try await ShardDatabase(shards: 1)
         let process = try await TestProcess(database, "gw1")
         try database.query("update ferry.meta set version = 99")
-        let version = await #expect(throws: StoreError.self) { try await process.process.start() }
+        let version = await #expect(throws: PostgresError.self) { try await process.process.start() }
         #expect(version?.description.contains("install a later version of Ferry") == true)
         try database.query("drop schema ferry cascade")
-        let empty = await #expect(throws: StoreError.self) { try await process.process.start() }
+        let empty = await #expect(throws: PostgresError.self) { try await process.process.start() }
         #expect(empty?.description.contains("ferry store init") == true)
         await process.stop()
     }
