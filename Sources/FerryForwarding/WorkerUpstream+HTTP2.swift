@@ -10,8 +10,8 @@ extension WorkerUpstream {
     /// Makes an upstream of a worker.
     ///
     /// - Parameters:
-    ///   - configuration: the provider's configuration. This call sets its outcomes, and the options for which the worker
-    ///     has its own rules.
+    ///   - configuration: the provider's configuration. This call sets its outcomes, and the options for which the
+    ///     worker has its own rules.
     ///   - connections: the connections of the worker to PostgreSQL.
     ///   - batch: the rows of a batch.
     /// - Throws: the error of ``HTTP2Provider`` for a configuration that cannot be used.
@@ -24,7 +24,7 @@ extension WorkerUpstream {
         configuration.options.queueLimit = Self.room(connections: connections, batch: batch)
         configuration.options.deadline = BatchMachine.sendLimit
         configuration.options.lateAnswerLimit = Self.lateAnswerLimit
-        // The queue delays, so that a restart forgets nothing.
+        // The provider delays nothing. The table does, because it survives a restart.
         configuration.options.delayLimit = 0
         // The worker holds each client for itself.
         configuration.options.circuitBreaker = nil

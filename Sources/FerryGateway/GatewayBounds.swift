@@ -111,8 +111,8 @@ enum GatewayBounds {
 
     // MARK: The connection
 
-    /// The round trip of a connection that was not measured yet. It is the longest round trip for which the rules were
-    /// tried.
+    /// The assumed round trip of a connection before the system has measured one. The rules for calm clients were
+    /// tested with round trips up to this one.
     static let unknownRoundTrip: TimeAmount = .milliseconds(300)
     /// The silence, beyond two round trips, after which a client of unknown class counts as calm, because it has
     /// probably sent everything. Retransmission takes 200 ms, so a shorter pause may lie between two flights of data.
@@ -228,9 +228,9 @@ enum GatewayBounds {
         /// After a kill, copies of notifications in the dropped segments are delivered twice.
         static let pinnedLength = 1 << 30
         static let sweep: TimeAmount = .seconds(1)
-        /// The age of the oldest notification that an episode may need. All followers of the notification that an error
-        /// response names were read within this time. It is the sum of ``GatewayBounds/age`` and
-        /// ``GatewayBounds/journal``, rounded up.
+        /// The longest time from the reading of a follower to the error response for a rejection. It is the sum of
+        /// ``GatewayBounds/age`` and ``GatewayBounds/journal``, rounded up. Status 10 after a full window has older
+        /// followers. Their segments stay for ``lifetime`` after the last answer.
         static let episodeAge: TimeAmount = .seconds(4)
         /// ``GatewayBounds/crashLifetime`` in seconds.
         static let crashAge = GatewayBounds.crashLifetime.nanoseconds / 1_000_000_000

@@ -48,8 +48,8 @@ package final class HighWaterMark {
     /// processes with different names of the store share one mark.
     package static func path(of store: String) -> String { "\(SQLiteDatabase.realPath(of: store))-mark" }
 
-    /// The path of a second mark, beside the symbolic link `store`; nil without such a mark. An earlier release put its mark
-    /// there, and a process of that release looks nowhere else.
+    /// The path of a second mark, beside the symbolic link `store`; nil without such a mark. An earlier release put its
+    /// mark there, and a process of that release looks nowhere else.
     private static func earlierPath(of store: String) -> String? {
         let path = SQLiteDatabase.realPath(of: "\(store)-mark")
         // Two paths to one folder lead to one mark, which must stay.
@@ -63,7 +63,8 @@ package final class HighWaterMark {
     /// open, and so finds the next owner there.
     private static func move(_ earlier: String, to path: String) throws(Fault) {
         if access(path, F_OK) != 0, rename(earlier, path) == 0 { return }
-        // The store has a mark already, or is on another file system. The larger number shows every lost commit.
+        // The mark was not renamed, because the store has one already, or because the earlier mark is on another file
+        // system. The larger of both numbers stays, because only it shows every lost commit.
         let (old, new) = (HighWaterMark(earlier, O_RDWR), HighWaterMark(path: path))
         // If the number were read before, the process of the earlier release could acknowledge further commits.
         try old.take()
@@ -94,8 +95,8 @@ package final class HighWaterMark {
 
     package convenience init(path: String) { self.init(path, O_RDWR | O_CREAT) }
 
-    /// Opens the mark of a store that exists, or makes it. The mark of an earlier release beside a symbolic link becomes the
-    /// mark of the store; see ``path(of:)``.
+    /// Opens the mark of a store that exists, or makes it. The mark of an earlier release beside a symbolic link
+    /// becomes the mark of the store; see ``path(of:)``.
     ///
     /// - Throws: ``Fault`` when the mark of the earlier release cannot be used.
     package convenience init(of store: String) throws(Fault) {

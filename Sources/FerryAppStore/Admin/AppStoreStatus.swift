@@ -57,7 +57,9 @@ package struct AppStoreStatus: ServerStatus, Hashable {
     }
 
     package struct Destination: Hashable, Codable, Sendable {
-        /// Scheme and host of the URL, because path and query may be secret.
+        /// The name for display: scheme, host and port of the URL, because path and query may be secret. Further URLs
+        /// of one host get a number, as in `https://a.example (2)`. A destination that is no URL is called
+        /// `destination`.
         package var name: String
         package var state: State
         package var waiting: Int

@@ -3,8 +3,8 @@ internal import FerryPlatform
 
 /// A loop that delivers the notifications of a store to one destination, until its task is cancelled.
 ///
-/// The store keeps a customer's deliveries in order (`StoreFile+CustomerOrder.swift`), and ``DeliveryFlight`` runs one of
-/// them at a time.
+/// The store keeps a customer's deliveries in order (`StoreFile+CustomerOrder.swift`), and ``DeliveryFlight`` runs one
+/// of them at a time.
 final class DeliveryLoop: Sendable {
     /// The time after which the task of a delivery is cancelled.
     private static let deliveryLimit: Duration = .seconds(60)
@@ -64,7 +64,7 @@ final class DeliveryLoop: Sendable {
             self.onEvent?(.delivered(uuid: delivery.notification.uuid, destination: self.destination.name))
             return .delivered
         } catch {
-            // The end of the process is not a failure of the destination.
+            // A cancelled task says nothing about the destination.
             let delay =
                 Task.isCancelled
                 ? .zero : DeliveryBackOff.delay(afterAttempt: delivery.attempt, failing: delivery.failing)

@@ -39,7 +39,7 @@ package enum SignedTextKind: Hashable, Sendable {
         return Array(text.drop { space.contains($0) }.reversed().drop { space.contains($0) }.reversed())
     }
 
-    /// The members that hold one such text in answers of the App Store Server API.
+    /// The members of the App Store Server API's answers that hold one signed text each.
     private static let members = ["signedTransactionInfo", "signedRenewalInfo", "signedAppTransactionInfo"]
 
     /// Returns the signed text in `json`, an object with exactly one such member; nil for any other object, or one with

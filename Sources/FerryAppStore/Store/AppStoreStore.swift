@@ -263,8 +263,8 @@ public final class AppStoreStore: Service {
         for take in takes { take.continuation.resume(returning: .failed(failure)) }
     }
 
-    /// Notes the ends of attempts. If they cannot be noted, for example on a full disk, the deliveries count as running
-    /// until they can. Otherwise they would be repeated again and again.
+    /// Notes how attempts ended. A full disk may prevent this: then the deliveries count as running until their ends
+    /// are noted. Otherwise these deliveries would be repeated again and again.
     private func settle(_ attempts: [(StoreFile.Attempt, CheckedContinuation<Void, Never>)]) {
         guard !attempts.isEmpty else { return }
         do throws(AppStoreStoreError) {

@@ -5,7 +5,7 @@ public struct AppStoreStoreError: Error, Hashable, Sendable, CustomStringConvert
     /// The kinds of faults. The owner of the store reacts differently to each.
     @nonexhaustive
     public enum Code: Sendable {
-        /// Another process has the file. Ask that process, or stop it.
+        /// Another process has locked the file. Stop that process, or ask it about the store.
         case locked
         /// The disk or its quota is full.
         case full

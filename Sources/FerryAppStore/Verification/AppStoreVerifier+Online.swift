@@ -46,8 +46,9 @@ extension AppStoreVerifier {
     }
 
     /// - Parameters:
-    ///   - place: the member that held the text, for errors.
-    ///   - isInvited: whether the text comes from the owner or from Apple's own server.
+    ///   - place: the name of the text in sentences of errors. It is a member, or `The signed text`.
+    ///   - isInvited: true if the text comes from the owner or from Apple's own server. Such a text does not wait
+    ///     behind a flood of others.
     func verifyOnline(
         signedObject: String,
         place: String,

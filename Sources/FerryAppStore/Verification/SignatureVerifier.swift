@@ -21,7 +21,7 @@ final class SignatureVerifier: Sendable {
         let payload: JSONObject
         /// The date of the signature; nil if it cannot be read.
         let date: Int64?
-        /// The member that held the text, for errors: "signedPayload".
+        /// The name of the text in sentences of errors, such as "signedPayload".
         let place: String
     }
 
@@ -64,7 +64,7 @@ final class SignatureVerifier: Sendable {
 
     /// Parses a text without verifying it.
     ///
-    /// - Parameter place: the member that held the text, for errors.
+    /// - Parameter place: the name of the text in sentences of errors.
     func read(_ text: some Collection<UInt8>, place: String) throws(AppStoreVerificationError) -> Unverified {
         let jws: CompactJWS
         do {

@@ -118,8 +118,8 @@ final class FeedbackWriter: Sendable {
     }
 
     /// - Parameters:
-    ///   - append: writes a line, and takes as long as the disk does. A fork does not wait for it, so it must not use
-    ///     the Swift runtime.
+    ///   - append: writes a line, and waits for the disk. The process may fork meanwhile, and its child would inherit a
+    ///     lock that is held. So the function takes no lock of the Swift runtime.
     ///   - lost: returns the number of lines that could not be written.
     init(_ append: @escaping @Sendable ([UInt8]) -> Void, lost: @escaping @Sendable () -> Int = { 0 }) {
         self.append = append

@@ -30,8 +30,10 @@ extension GatewayConnection {
         return action
     }
 
-    /// When a full window has stopped the reading for too long. Nil while the connection reads, in
-    /// ``State/ignoring(until:)`` and ``State/closed``, and before an error response if a stop is urgent already.
+    /// The time at which a full window will have stopped the reading for too long. It is later after an error response.
+    ///
+    /// It is nil while the connection reads, and in ``State/ignoring(until:)`` and ``State/closed``. Before an error
+    /// response, it is also nil if a stop is urgent already.
     private var stopEnd: NIODeadline? {
         guard let stoppedAt = self.stoppedAt, self.state.isAdopting else { return nil }
         guard self.state.mayTell else {

@@ -24,7 +24,8 @@ package struct GatewayFigures: Sendable {
 
     package struct Upstream: Hashable, Sendable {
         package var answers: AnswerFigures
-        /// The times to the answers of the last one to two minutes.
+        /// The times from the reading of a notification to the answer to its first attempt, of the last one to two
+        /// minutes.
         package var recent: TimeHistogram
         /// The number of notifications that wait at shut gates.
         package var held: Int

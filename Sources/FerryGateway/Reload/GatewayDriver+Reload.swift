@@ -32,7 +32,7 @@ extension GatewayDriver {
         for (number, upstream) in upstreams.sorted(by: { $0.key < $1.key }) {
             if number < self.upstreams.count {
                 upstream.watch.follow(self.upstreams[number].watch)
-                self.leave(self.upstreams[number], followed: upstream.watch)
+                self.leave(self.upstreams[number], successor: upstream.watch)
                 self.upstreams[number] = upstream
             } else {
                 self.upstreams.append(upstream)
@@ -60,8 +60,9 @@ extension GatewayDriver {
 
     /// Ends a provider after its last answer, or after ``answerLimit``.
     ///
-    /// - Parameter followed: the watch that continues the counts.
-    private func leave(_ upstream: GatewayUpstream, followed: UpstreamWatch? = nil) {
+    /// - Parameter successor: the watch of the provider that replaces it, and adds its counts to its own; nil without
+    ///   one.
+    private func leave(_ upstream: GatewayUpstream, successor: UpstreamWatch? = nil) {
         self.lastLeaving += 1
         let number = self.lastLeaving
         self.leaving[number] = upstream
@@ -69,7 +70,7 @@ extension GatewayDriver {
         Task {
             _ = await upstream.provider.shutDown(within: Self.answerLimit)
             eventLoop.execute {
-                followed?.absorb()
+                successor?.absorb()
                 self.leaving[number] = nil
             }
         }

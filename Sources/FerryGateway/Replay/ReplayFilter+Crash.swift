@@ -15,7 +15,8 @@ extension ReplayFilter {
         /// The place of the last copy.
         var position: Int
         var length = 1
-        /// The number of notifications after the last copy that are no copies.
+        /// The number of notifications without a match since the last copy of this row. A constant payload counts only
+        /// if the client is known to send again.
         var misses = 0
         /// Whether the first notification of the row was forwarded, because it might have been a repeat.
         var isDoubted: Bool

@@ -1,6 +1,7 @@
 internal import FerryPlatform
 
-/// A sender of notices to the service manager: datagrams to a socket in the file system. Any thread may use it.
+/// A sender of notices to the service manager. Each notice is one datagram to a Unix socket. Any thread may use the
+/// sender.
 package final class ServiceNotifier: Sendable {
     /// The longest time that a notice waits for a manager whose queue is full.
     private static let patience: Duration = .seconds(5)

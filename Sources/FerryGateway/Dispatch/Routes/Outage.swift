@@ -9,13 +9,13 @@ internal import NIOCore
 ///     └────────────────┴───────────────────────┴──────── any other answer ────────┴──────────────────────────┘
 /// ```
 ///
-/// During an outage, notifications are sent again until APNs accepts them. Without this alarm, the operator would not
-/// learn why nothing arrives.
+/// During an outage, a notification is sent again until APNs accepts it or it expires. Without this alarm, the operator
+/// would not learn why nothing arrives.
 ///
 /// The faults of one device prove nothing about the upstream. A notification may get 503 for an hour, and in a quiet
-/// gateway no other answer comes meanwhile. The age of that notification shows operators the trouble. The faults of two
-/// devices may have one cause, such as one person. The ten seconds begin with the third device, because the faults of
-/// the other two may be hours old.
+/// gateway no other answer comes meanwhile. The age of that notification shows operators the trouble. Two
+/// devices may belong to one person, and their faults have one cause. The ten seconds begin with the third device,
+/// because the faults of the other two may be hours old.
 struct Outage: Sendable {
     private enum State {
         case none
