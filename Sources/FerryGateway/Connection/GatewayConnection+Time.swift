@@ -194,7 +194,10 @@ extension GatewayConnection {
             // While the gateway does not read, silence says nothing about the client.
             guard self.isReading else { return self.drainEnd(drain) }
             let pause = max(self.pace.heardAt, self.resumedAt) + GatewayBounds.outputQuiet + self.roundTrip
-            return min(max(earliest, pause), self.drainEnd(drain))
+            // A client that sends on must see the end before the connection is closed. Otherwise nobody reads what it
+            // writes last.
+            let last = self.endsAt.map { max(earliest, $0 - GatewayBounds.drainQuiet) } ?? .distantFuture
+            return min(max(earliest, pause), last, self.drainEnd(drain))
         case .ending:
             return min(earliest, self.drainEnd(drain))
         case .closed:

@@ -326,6 +326,30 @@ import Testing
         #expect(scenario.outputClosed == [connection])
     }
 
+    @Test func `at a shutdown, the output of a client that was told ends a second before the connection`() {
+        let scenario = GatewayScenario()
+        let connection = scenario.connect()
+        scenario.shutDown()
+        scenario.pushAll([1, 2, 3], on: connection)
+        scenario.reject(1)
+        scenario.wait(.milliseconds(260))
+        #expect(scenario.told.map(\.status) == [.invalidToken])
+        for name in 10..<84 as Range<UInt32> {
+            scenario.wait(.milliseconds(50))
+            scenario.push(name, on: connection)
+        }
+        #expect(scenario.outputClosed.isEmpty)
+        // What the client writes until it sees the end is read.
+        for name in 84..<90 as Range<UInt32> {
+            scenario.wait(.milliseconds(50))
+            scenario.push(name, on: connection)
+        }
+        #expect(scenario.outputClosed == [connection] && scenario.closed.isEmpty)
+        #expect(scenario.forwarded.contains(89))
+        scenario.wait(.seconds(1))
+        #expect(scenario.closed == [connection])
+    }
+
     // MARK: Faults and shutdown
 
     @Test func `bytes that are no notification close the output, and everything after them is discarded`() {
