@@ -101,9 +101,10 @@ package struct ShardKeeper: Sendable {
     private var sessions = 0
     private var dialedAt: NIODeadline
     private var epoch: UInt64 = 0
-    /// The term that the take replaced, and then this owner's terms. The last one is the present term, or that of the
-    /// running try to come back.
+    /// The term that the take replaced, and then those under which this owner has had the shard.
     private var terms: [ShardTerm] = []
+    /// The terms of the tries to come back since then. PostgreSQL may have carried out a try that it did not answer.
+    private var tries: [ShardTerm] = []
     private var commits: ShardCommits
     /// The late segments that the gateway has or gets, and has not taken over.
     private var offered: Set<UInt64> = []
@@ -116,7 +117,8 @@ package struct ShardKeeper: Sendable {
     private var right = ShardRight.none
     private var actions: [ShardAction] = []
 
-    /// The largest number of remembered terms. Only a failover that loses more come-backs than this needs older ones.
+    /// The largest number of remembered terms, and of remembered tries. Only a failover that loses more come-backs than
+    /// this needs older terms.
     static let termLimit = 256
     /// The largest number of late segments that the gateway has and has not taken over. Each beat names all of them.
     static let offeredLimit = 4096
@@ -277,8 +279,8 @@ package struct ShardKeeper: Sendable {
         case .comingBack(let absence):
             guard self.isResting, absence.askAt <= now else { break }
             let fresh = self.makeTerm()
-            self.remember(fresh)
-            self.send(.retake(terms: self.terms, epoch: self.epoch, fresh: fresh), .retake, now: now)
+            self.tries.remember(fresh)
+            self.send(.retake(terms: self.terms + self.tries, epoch: self.epoch, fresh: fresh), .retake, now: now)
         case .owning(var owner):
             guard case .up = self.line, let term = self.terms.last else { break }
             self.sendCommits(now: now)
@@ -317,19 +319,16 @@ package struct ShardKeeper: Sendable {
 
     private mutating func sendCommits(now: NIODeadline) {
         while let commit = self.commits.next() {
-            self.send(.append(commit, terms: self.terms), .append, now: now)
+            self.send(.append(commit, terms: self.terms + self.tries), .append, now: now)
         }
     }
 
-    private mutating func remember(_ term: ShardTerm) {
-        self.terms.removeAll { $0 == term }
-        self.terms.append(term)
-        if self.terms.count > Self.termLimit { self.terms.removeFirst() }
+    /// Notes that the shard has this term of the last try. A failover may bring the term of an earlier one back.
+    private mutating func confirm(_ term: ShardTerm) {
+        for earlier in self.tries where earlier != term { self.terms.remember(earlier) }
+        self.terms.remember(term)
+        self.tries = []
     }
-
-    /// Forgets the term of a try that PostgreSQL did not carry out. Otherwise the terms of many tries would push the
-    /// owner's own terms out.
-    private mutating func forgetFreshTerm() { self.terms.removeLast() }
 
     // MARK: Answers
 
@@ -345,7 +344,7 @@ package struct ShardKeeper: Sendable {
             self.end(.notTaken)
 
         case (.comingBack, .retake, .retaken(.owner(let term))):
-            self.remember(term)
+            self.confirm(term)
             var owner = Owner(beatAt: now, missing: self.commits.count)
             // In such a long absence another process may have taken the shard, and a failover may have lost its take.
             // The other process may have the right until `restUntil`.
@@ -353,7 +352,7 @@ package struct ShardKeeper: Sendable {
             if absence >= self.rules.grace, self.rules.restsAfterAbsence { owner.restUntil = now + self.rules.right }
             self.state = .owning(owner)
         case (.comingBack, .retake, .retaken(.busy)):
-            self.forgetFreshTerm()
+            self.tries.removeLast()
             self.state = .comingBack(Absence(heardAt: now, askAt: now + self.rules.retry))
         case (.comingBack, .retake, .retaken(.fenced)):
             self.becomeFenced(now: now)
@@ -381,7 +380,8 @@ package struct ShardKeeper: Sendable {
             if isNew { self.actions.append(.answer(commit.segment.number, .fenced)) }
 
         case (_, _, .failed(let reason)):
-            if sent.kind == .retake { self.forgetFreshTerm() }
+            // PostgreSQL has not carried the try out.
+            if sent.kind == .retake { self.tries.removeLast() }
             self.actions.append(.trouble(reason))
             self.giveUp(now: now)
             if case .over = self.state { break }
@@ -451,5 +451,14 @@ package struct ShardKeeper: Sendable {
         guard right != self.right else { return }
         self.right = right
         self.actions.append(.right(right))
+    }
+}
+
+extension [ShardTerm] {
+    /// Appends a term. The oldest one goes if there are too many.
+    fileprivate mutating func remember(_ term: ShardTerm) {
+        self.removeAll { $0 == term }
+        self.append(term)
+        if self.count > ShardKeeper.termLimit { self.removeFirst() }
     }
 }

@@ -17,13 +17,13 @@ import Testing
         var now = ShardKeeperTests.start
         var session = ShardSession(number: 0)
 
-        init(away: ShardAway = .wait) {
+        init(away: ShardAway = .wait, makeTerm: @escaping @Sendable () -> ShardTerm = { ShardKeeperTests.back }) {
             self.keeper = ShardKeeper(
                 shard: 3,
                 seen: ShardKeeperTests.first,
                 node: "gw1",
                 away: away,
-                makeTerm: { ShardKeeperTests.back },
+                makeTerm: makeTerm,
                 now: self.now
             )
         }
@@ -43,8 +43,11 @@ import Testing
         }
 
         /// A keeper that owns the shard, with its first beat answered.
-        static func owner(away: ShardAway = .wait) -> Driver {
-            var driver = Driver(away: away)
+        static func owner(
+            away: ShardAway = .wait,
+            makeTerm: @escaping @Sendable () -> ShardTerm = { ShardKeeperTests.back }
+        ) -> Driver {
+            var driver = Driver(away: away, makeTerm: makeTerm)
             _ = driver.pass(.timePassed)
             _ = driver.connected()
             _ = driver.answer(.taken(ShardKeeperTests.taken))
@@ -126,6 +129,22 @@ import Testing
         #expect(driver.answer(.appended(isOwner: true)) == [.answer(3, .durable)])
         let end = driver.now + .seconds(3)
         #expect(driver.answer(.appended(isOwner: true)) == [.answer(4, .durable), .right(.until(end))])
+    }
+
+    @Test func `an owner knows its own terms after any number of tries without an answer`() throws {
+        var driver = Driver.owner(makeTerm: { .random() })
+        _ = driver.pass(.ended(driver.session))
+        var retake: ShardAction?
+        for _ in 0..<600 {
+            if let action = driver.connected().first { retake = action }
+            _ = driver.wait(3000)
+        }
+        guard case .send(.retake(let terms, _, let fresh), _) = try #require(retake) else {
+            Issue.record("The last try asked for something else: \(String(describing: retake))")
+            return
+        }
+        #expect(terms.count == 2 + ShardKeeper.termLimit && terms.prefix(2) == [Self.first, Self.mine])
+        #expect(terms.last == fresh)
     }
 
     @Test func `a silent session is given up after three seconds, and each try to come back as well`() {
