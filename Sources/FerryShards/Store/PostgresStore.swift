@@ -103,6 +103,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     private var closers: [CheckedContinuation<Void, Never>] = []
     private var abandonment: Scheduled<Void>?
     private var lastTrouble: String?
+    /// Why PostgreSQL refused this owner; nil if it did not.
+    private var refusal: String?
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
 
     /// - Parameters:
@@ -360,6 +362,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         case .owns(let taken):
             guard case .opening(let continuation) = self.stage else { break }
             self.stage = .open(epoch: taken.epoch)
+            self.keepMemory()
             self.onNews(.taken)
             continuation.resume(returning: .success(Opening(taken: taken, hashKey: self.hashKey)))
         case .late(let segments):
@@ -383,16 +386,19 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
             self.isFenced = true
             self.onNews(.fenced)
             self.fencedBody?()
-        case .trouble(let reason): self.trouble(reason)
+        case .trouble(let reason): self.refused(reason)
         case .over(let ending): self.end(ending)
         }
     }
 
     private func end(_ ending: ShardEnding) {
         if case .opening(let continuation) = self.stage {
-            let reason = self.lastTrouble ?? "Another process has it."
+            let reason = self.refusal ?? self.lastTrouble ?? "Another process has it."
+            // A refusal comes again, so the next try waits for a minute.
             continuation.resume(
-                returning: .failure(StoreError("Shard \(self.place.shard) was not taken. \(reason)", isInUse: true))
+                returning: .failure(
+                    StoreError("Shard \(self.place.shard) was not taken. \(reason)", isInUse: self.refusal == nil)
+                )
             )
         }
         self.stage = .over
@@ -406,6 +412,11 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         self.waiting = []
         self.abandonment?.cancel()
         self.onNews(.over(ending))
+    }
+
+    private func refused(_ reason: String) {
+        self.refusal = reason
+        self.trouble(reason)
     }
 
     private func trouble(_ reason: String) {
@@ -450,8 +461,6 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
             }
         }
         self.line = (id, session)
-        // Without this memory commits are slower, and that is all.
-        session.send(PostgresStatement(ShardSQL.keepMemory), within: Self.statementLimit) { _ in }
         session.send(PostgresStatement(ShardSQL.meta), within: Self.statementLimit) { answer in
             self.execute { self.connected(id, answer) }
         }
@@ -465,8 +474,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
             return self.take(.connected(id))
         case .success(let rows):
             let condition = rows.integer(0, 0).map { PostgresSetup.Condition.version(Int($0)) } ?? .empty
-            self.trouble(condition.fault ?? "")
-        case .failure(let error) where error.kind == .refused: self.trouble(error.description)
+            self.refused(condition.fault ?? "")
+        case .failure(let error) where error.kind == .refused: self.refused(error.description)
         // The end of the session follows.
         case .failure: return
         }
@@ -485,7 +494,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
             case .success(let rows):
                 read = statement.answer(rows)
                 if case .take = statement { before = rows.integer(0, 4) }
-            case .failure(let error) where error.kind == .refused: read = .failed(error.description)
+            case .failure(let error) where error.kind == .refused:
+                read = .failed(error.description)
             // The end of the session follows.
             case .failure: return
             }
@@ -496,8 +506,16 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         }
     }
 
+    /// Makes the commits of the present session faster. A refusal changes nothing else.
+    private func keepMemory() {
+        self.line?.session.send(PostgresStatement(ShardSQL.keepMemory), within: Self.statementLimit) { _ in }
+    }
+
     private func answered(_ id: ShardSession, _ answer: ShardAnswer) {
-        if case .retaken(.owner) = answer, self.line?.id == id { self.onNews(.returned) }
+        if case .retaken(.owner) = answer, self.line?.id == id {
+            self.keepMemory()
+            self.onNews(.returned)
+        }
         self.take(.answered(id, answer))
     }
 

@@ -3,10 +3,10 @@
 enum ShardSQL {
     // MARK: Sessions
 
-    /// Makes the server's process keep up to 16 MiB of freed memory, twice the length of this text. Otherwise it returns
+    /// Makes the server's process keep up to 8 MiB of freed memory, twice the length of this text. Otherwise it returns
     /// memory to the system after each commit of 200 KB, and gets it back with 80 page faults (glibc: mallopt(3),
-    /// `M_TRIM_THRESHOLD`).
-    static let keepMemory: StaticString = "select octet_length(repeat(' ', 8388608))"
+    /// `M_TRIM_THRESHOLD`). It takes 6 ms; a single `repeat` of one character takes 30.
+    static let keepMemory: StaticString = "select octet_length(repeat(repeat(' ', 8192), 512))"
 
     /// The statement that says whether an owner's session can be used.
     static let meta: StaticString = "select version, hash_key from ferry.meta limit 1"
@@ -55,13 +55,13 @@ enum ShardSQL {
 
     static let last: StaticString = "select max(number) from ferry.segment where shard = $1::int"
 
-    /// At most 256 segments, the last of which begins within the first 4 MiB. The length of a segment is known without
+    /// At most 256 segments, the last of which begins within the first MiB. The length of a segment is known without
     /// reading it.
     static let segments: StaticString = """
         select number, bytes from (
           select number, bytes, sum(octet_length(bytes)) over (order by number) - octet_length(bytes) as before
             from ferry.segment where shard = $1::int and number > $2 order by number limit 256) s
-         where before < 4194304 order by number
+         where before < 1048576 order by number
         """
 
     // MARK: Rows
