@@ -113,7 +113,47 @@ struct PostgresSetupTests {
         _ = try await other.send(PostgresStatement("select 1"), within: .seconds(10))
         try await self.setup.move(0, to: "gw2")
         #expect(try await self.setup.shards().map(\.wanted) == ["gw2"])
-        await #expect(throws: PostgresError.self) { try await self.setup.move(7, to: "gw2") }
+        let absent = await #expect(throws: PostgresError.self) { try await self.setup.move(7, to: "gw2") }
+        #expect(absent?.description == "There is no shard 7.")
         other.close()
+    }
+
+    @Test func `A shard moves to its last owner if nobody has it`() async throws {
+        _ = try await self.setup.make(shards: 2)
+        let gateway = PostgresSession(PostgresSettings(self.server.connection(to: self.database), name: "ferry gw1"))
+        _ = try await gateway.send(Self.take, within: .seconds(10))
+        let error = await #expect(throws: PostgresError.self) { try await self.setup.move(1, to: "gw1") }
+        #expect(error?.description == "gw1 has shard 1 already.")
+        let unlock = PostgresStatement("select pg_advisory_unlock(1179800153, 1)")
+        _ = try await gateway.send(unlock, within: .seconds(10))
+        try await self.setup.move(1, to: "gw1")
+        #expect(try await self.setup.shards()[1].wanted == "gw1")
+        gateway.close()
+    }
+
+    @Test func `No shard moves to the session of a command`() async throws {
+        _ = try await self.setup.make(shards: 1)
+        await #expect(throws: PostgresError.self) { try await self.setup.move(0, to: "store") }
+    }
+
+    @Test func `A user that may not change a table is refused with the table's name`() async throws {
+        _ = try await self.setup.make(shards: 1)
+        let reader = "reader_\(self.database)"
+        try self.server.query(
+            """
+            create role \(reader) login; grant usage on schema ferry to \(reader);
+            grant select, insert, update, delete on all tables in schema ferry to \(reader);
+            revoke delete on ferry.segment from \(reader); revoke insert on ferry.outcome from \(reader)
+            """,
+            in: self.database
+        )
+        let connection = self.server.connection(to: self.database).replacing("user=ferry", with: "user=\(reader)")
+        let setup = PostgresSetup(connection)
+        let error = await #expect(throws: PostgresError.self) { _ = try await setup.check() }
+        #expect(error?.description.contains("\"\(reader)\"") == true, "\(String(describing: error))")
+        #expect(error?.description.contains(": outcome, segment.") == true, "\(String(describing: error))")
+        #expect(try await setup.known() == 1)
+        setup.close()
+        try self.server.query("drop owned by \(reader); drop role \(reader)", in: self.database)
     }
 }

@@ -36,9 +36,9 @@ struct GatewayDatabase: Hashable {
             throw .usage("'store.fsync' is for 'store.path': PostgreSQL answers a commit when it is on its disk")
         }
         let node = store.node ?? ProcessInfo.processInfo.hostName
-        // It is a part of the session's name, of which PostgreSQL keeps 63 bytes.
-        guard (1...40).contains(node.utf8.count), !node.contains(where: { $0.isWhitespace || $0 == "\0" }) else {
-            throw .usage("'store.node' has to have 1 to 40 bytes, without spaces and zero bytes")
+        // It is a part of the session's name. PostgreSQL keeps 63 bytes of that, and only those of printable ASCII.
+        guard (1...40).contains(node.utf8.count), node.utf8.allSatisfy({ 0x21...0x7e ~= $0 }) else {
+            throw .usage("'store.node' has to have 1 to 40 letters, digits and signs of ASCII, without spaces")
         }
         if let index = doors.firstIndex(where: { $0.port == 0 }) {
             throw .usage("'\(file.listenMember(index, "port"))' cannot be 0: each shard has the next port")

@@ -49,7 +49,7 @@ struct StoreMigrateCommand: AsyncParsableCommand {
 
     func run() async throws {
         // Version 1 is the first, so there is nothing to change.
-        _ = try await self.options.withSetup { (setup) throws(PostgresError) in try await setup.check() }
+        _ = try await self.options.withSetup { (setup) throws(PostgresError) in try await setup.known() }
         try Console.print("The tables have version \(PostgresSchema.version), which this build needs.")
     }
 }

@@ -19,7 +19,7 @@ struct StoreStatusCommand: AsyncParsableCommand {
 
     func run() async throws {
         let shards = try await self.options.withSetup { (setup) throws(PostgresError) in
-            _ = try await setup.check()
+            _ = try await setup.known()
             return try await setup.shards()
         }
         guard !self.json else {
@@ -67,7 +67,7 @@ struct StoreMoveCommand: AsyncParsableCommand {
     func run() async throws {
         let (shard, node) = (self.shard, self.node)
         try await self.options.withSetup { (setup) throws(PostgresError) in
-            _ = try await setup.check()
+            _ = try await setup.known()
             try await setup.move(shard, to: node)
         }
         try Console.print("Shard \(shard) will move to \(node.printable); ferry store status shows when it has.")

@@ -100,6 +100,12 @@ package enum PostgresSchema {
           due timestamptz not null default now(), expires timestamptz,
           attempts int not null default 0, apns_id uuid not null default gen_random_uuid())
         """,
+        // The worker looks at the length of these values before it reads them, and the length of a compressed value says
+        // nothing about its text.
+        """
+        alter table ferry.push alter client set storage external, alter token set storage external,
+          alter payload set storage external, alter headers set storage external
+        """,
         """
         create unique index push_key on ferry.push (client, key) where key is not null
         """,

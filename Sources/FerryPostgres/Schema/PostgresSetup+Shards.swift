@@ -83,6 +83,7 @@ extension PostgresSetup {
         let known = try await self.run(
             """
             select exists (select from pg_stat_activity where datname = current_database()
+              and application_name not in ('ferry store', 'ferry worker')
               and (application_name = 'ferry ' || $1 or starts_with(application_name, 'ferry ' || $1 || ' ')))
             """,
             [.text(node)]
@@ -91,13 +92,20 @@ extension PostgresSetup {
             throw PostgresError(.unusable, "No gateway with the name \(node) is connected: see ferry store status.")
         }
         let found = try await self.run(
-            "select owner from ferry.shard where id = $1::bigint",
-            [.integer(Int64(shard))]
+            """
+            select s.owner = $2 and exists (select from pg_locks l where l.locktype = 'advisory'
+                and l.classid = 1179800153 and l.objid = s.id::int and l.objsubid = 2 and l.granted
+                and l.database = (select oid from pg_database where datname = current_database()))
+              from ferry.shard s where s.id = $1::bigint
+            """,
+            [.integer(Int64(shard)), .text(node)]
         )
-        guard let owner = found.text(0, 0) else { throw PostgresError(.unusable, "There is no shard \(shard).") }
-        guard owner != node else { throw PostgresError(.unusable, "\(node) has shard \(shard) already.") }
+        guard let isThere = found.boolean(0, 0) else {
+            throw PostgresError(.unusable, "There is no shard \(shard).")
+        }
+        guard !isThere else { throw PostgresError(.unusable, "\(node) has shard \(shard) already.") }
         try await self.run(
-            "update ferry.shard set wanted = $2 where id = $1::bigint and owner <> $2",
+            "update ferry.shard set wanted = $2 where id = $1::bigint",
             [.integer(Int64(shard)), .text(node)]
         )
     }

@@ -52,10 +52,31 @@ package struct PostgresSetup: Sendable {
         return .good(shards: Int(version.integer(0, 1) ?? 0))
     }
 
-    /// Checks that gateways and workers can use the database, and returns the number of shards.
-    package func check() async throws(PostgresError) -> Int {
+    /// Checks that the database has the tables, and returns the number of shards.
+    package func known() async throws(PostgresError) -> Int {
         let found = try await self.condition()
         guard case .good(let shards) = found else { throw PostgresError(.unusable, found.fault ?? "") }
+        return shards
+    }
+
+    /// Checks that gateways and workers can use the database, and returns the number of shards.
+    package func check() async throws(PostgresError) -> Int {
+        let shards = try await self.known()
+        // A worker that may not write outcomes would send the same rows at each start.
+        let closed = try await self.run(
+            """
+            select string_agg(c.relname, ', ' order by c.relname), current_user::text from pg_class c
+              where c.relnamespace = 'ferry'::regnamespace and c.relkind = 'r' and not (
+                has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
+                and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete'))
+            """
+        )
+        if let tables = closed.text(0, 0), let user = closed.text(0, 1) {
+            throw PostgresError(
+                .unusable,
+                "The user \"\(user)\" may not read and change these tables of Ferry: \(tables). Name the user that owns them."
+            )
+        }
         return shards
     }
 

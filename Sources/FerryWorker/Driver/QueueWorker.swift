@@ -47,7 +47,7 @@ package final class QueueWorker: @unchecked Sendable {
     package static func check(_ configuration: Configuration) async throws(PostgresError) {
         let setup = PostgresSetup(configuration.postgres)
         defer { setup.close() }
-        if let fault = try await setup.condition().fault { throw PostgresError(.unusable, fault) }
+        _ = try await setup.check()
         // A session with the worker's settings fails if a pooler stands in front.
         let session = PostgresSession(Self.settings(configuration))
         defer { session.close() }

@@ -22,11 +22,11 @@ import Testing
             ),
             (
                 "store", #"{"postgres": "host=a", "node": "a b"}"#,
-                "'store.node' has to have 1 to 40 bytes, without spaces and zero bytes"
+                "'store.node' has to have 1 to 40 letters, digits and signs of ASCII, without spaces"
             ),
             (
                 "store", #"{"postgres": "host=a", "node": "a\u0000b"}"#,
-                "'store.node' has to have 1 to 40 bytes, without spaces and zero bytes"
+                "'store.node' has to have 1 to 40 letters, digits and signs of ASCII, without spaces"
             ),
             (
                 "clients", #"[{"name": "a\u0000", "anyone": true, "topics": ["com.example.app"]}]"#,
