@@ -126,6 +126,43 @@ struct QueueWorkerTests {
         await world.end()
     }
 
+    @Test func `A long payload is not read, although PostgreSQL could compress it`() async throws {
+        let world = try await QueueWorld()
+        let payload = #"('{"aps": {}' || repeat(' ', 1300000) || '}')::json"#
+        try world.query("insert into ferry.push (client, token, payload) values ('shop', repeat('ab', 32), \(payload))")
+        #expect(try world.query("select pg_column_size(payload) > 1300000 from ferry.push") == "t")
+        try await world.work(connections: 1)
+        try await world.drain()
+        #expect(try world.query("select word, reason from ferry.outcome") == "rejected|PayloadTooLarge")
+        await world.end()
+    }
+
+    @Test func `A select that takes too long sends nothing, and says so`() async throws {
+        let world = try await QueueWorld()
+        try world.insert(1)
+        let other = PostgresSession(PostgresSettings(world.server.connection(to: world.database), name: "other"))
+        for text in ["begin", "lock table ferry.push"] as [StaticString] {
+            _ = try await other.send(PostgresStatement(text), within: .seconds(10))
+        }
+        try await world.work(connections: 1)
+        try await world.wait(
+            for: "t",
+            from: """
+                select coalesce(max(clock_timestamp() - query_start) > interval '2.1 s', false) from pg_stat_activity
+                  where datname = current_database() and application_name = 'ferry worker' and wait_event_type = 'Lock'
+                    and query like '%for update of p skip locked%'
+                """
+        )
+        _ = try await other.send(PostgresStatement("commit"), within: .seconds(10))
+        try await world.waitForEvent {
+            if case .postgresLost(let reason) = $0 { reason.contains("longer than 2 s") } else { false }
+        }
+        try await world.drain()
+        #expect(world.record.count == 1)
+        other.close()
+        await world.end()
+    }
+
     @Test func `The same key makes one push, also after its outcome`() async throws {
         let world = try await QueueWorld()
         try world.insert(1, columns: ["key": "'order 1'"])

@@ -200,10 +200,11 @@ package struct BatchMachine {
     ///
     /// - Parameter isTrial: whether the select was for one row of a held client.
     package mutating func taken(_ rows: [Row], isTrial: Bool, now: NIODeadline) {
-        guard case .taking(let since) = self.state else { return }
+        guard case .taking = self.state else { return }
+        let isSlow = self.isSlow(now: now)
         self.connectWait = Self.connectWaits.first
         let unanswered = rows.count { $0.fate == nil }
-        guard !rows.isEmpty, self.stops == nil, now - since <= Self.takeLimit else {
+        guard !rows.isEmpty, self.stops == nil, !isSlow else {
             self.state = .taken(Batch(firstTag: 0, rows: [], unanswered: 0, isTrial: isTrial), now: now)
             return
         }
@@ -211,6 +212,11 @@ package struct BatchMachine {
         self.nextTag += UInt64(rows.count)
         for row in rows where row.fate == nil { self.unwritten.insert(row.id) }
         self.state = .taken(batch, now: now)
+    }
+
+    /// Whether the select under way has taken longer than ``takeLimit``.
+    package func isSlow(now: NIODeadline) -> Bool {
+        if case .taking(let since) = self.state { now - since > Self.takeLimit } else { false }
     }
 
     /// Takes the outcome of a row.
