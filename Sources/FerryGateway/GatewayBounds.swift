@@ -156,6 +156,9 @@ enum GatewayBounds {
     /// How long clients have at the end of the process. New connections wait for the next process during this time, and
     /// some old clients give up a handshake after 10 s.
     static let ending: TimeAmount = .seconds(5)
+    /// How long a listener that ends accepts the connections that the system has queued. A reset would look like a fault
+    /// of the gateway.
+    static let queue: TimeAmount = .seconds(1)
     /// If ``ending`` is over by this time and clients are still connected, the process was stopped, and the end begins
     /// anew.
     static let stopped: TimeAmount = .milliseconds(500)

@@ -250,7 +250,7 @@ package final class Gateway: Sendable {
     /// - Returns: whether every notification has its answer or is in the store. With a store, this call also shuts the
     ///   upstreams down. Without a store, shut them down afterwards.
     package func shutDown(within limit: Duration) async -> Bool {
-        self.listeners.close()
+        await self.listeners.close()
         let driver = self.driver
         let patience = min(limit, Duration(GatewayBounds.ending))
         var begin = ContinuousClock.now

@@ -176,10 +176,14 @@ final class GatewayListeners: Sendable {
         for (opened, _) in next.added { await opened.listener.stop(within: .seconds(1)) }
     }
 
-    /// Stops accepting.
-    func close() {
+    /// Stops accepting. Connections that the system has queued are accepted before, in ``GatewayBounds/queue``.
+    func close() async {
         self.closed.withLock { $0 = true }
-        for opened in self.all { opened.listener.close() }
+        await withTaskGroup { group in
+            for opened in self.all {
+                group.addTask { await opened.listener.closeAfterQueue(within: GatewayBounds.queue) }
+            }
+        }
     }
 
     /// Closes all connections.

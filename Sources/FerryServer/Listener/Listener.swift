@@ -207,6 +207,37 @@ package final class Listener: Sendable {
         channel.close(promise: nil)
     }
 
+    /// Stops accepting when the system's queue of the socket is empty, or after `limit`. Without this wait, the system would
+    /// reset the connections in the queue. The queue of a passed socket stays for the next process.
+    package func closeAfterQueue(within limit: TimeAmount) async {
+        guard self.bind != nil else { return self.close() }
+        self.socket.withLock { $0.isOver = true }
+        let end = self.eventLoop.makePromise(of: Void.self)
+        let deadline = NIODeadline.now() + limit
+        self.eventLoop.execute { self.closeAfterQueue(by: deadline, end) }
+        try? await end.futureResult.get()
+    }
+
+    private func closeAfterQueue(by deadline: NIODeadline, _ end: EventLoopPromise<Void>) {
+        guard NIODeadline.now() < deadline, self.hasQueue else {
+            self.close()
+            return end.succeed()
+        }
+        // The event loop accepts one connection in each turn.
+        self.eventLoop.scheduleTask(in: .milliseconds(1)) { self.closeAfterQueue(by: deadline, end) }
+    }
+
+    /// Whether a connection waits to be accepted. Call it on the event loop.
+    private var hasQueue: Bool {
+        let found = try? self.channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { socket in
+            var polled = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+            return poll(&polled, 1, 0) > 0
+        }
+        return found ?? false
+    }
+
     // MARK: Closing for a while
 
     /// Whether the socket is open.

@@ -54,6 +54,32 @@ struct ListenerTests {
         #expect(numbers.withLock { $0 } == [1, 2])
     }
 
+    @Test func `the end of a listener serves the connections in the system's queue`() async throws {
+        try await Self.with(configure: { $0.isPaused = true }) { listener in
+            var clients: [Client] = []
+            for _ in 0..<20 { clients.append(try await Client.connect(to: listener)) }
+            listener.begin()
+            await listener.closeAfterQueue(within: .seconds(60))
+            #expect(!listener.isOpen)
+            for client in clients {
+                client.send("late")
+                #expect(try await client.received() == "late")
+            }
+            await #expect(throws: (any Error).self) { _ = try await Client.connect(to: listener) }
+        }
+    }
+
+    @Test func `the end of a listener that accepts nobody waits no longer than its limit`() async throws {
+        try await Self.with(configure: { $0.isPaused = true }) { listener in
+            let client = try await Client.connect(to: listener)
+            await listener.closeAfterQueue(within: .milliseconds(20))
+            #expect(!listener.isOpen)
+            // The system resets or ends the connection.
+            let received = (try? await client.received()) ?? ""
+            #expect(received.isEmpty)
+        }
+    }
+
     #if os(Linux)
     @Test(arguments: [false, true])
     func `an accepted connection is probed while its client is silent`(isPassed: Bool) async throws {
