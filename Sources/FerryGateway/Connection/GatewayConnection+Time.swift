@@ -194,15 +194,20 @@ extension GatewayConnection {
             // While the gateway does not read, silence says nothing about the client.
             guard self.isReading else { return self.drainEnd(drain) }
             let pause = max(self.pace.heardAt, self.resumedAt) + GatewayBounds.outputQuiet + self.roundTrip
-            // A client that sends on must see the end before the connection is closed. Otherwise nobody reads what it
-            // writes last.
-            let last = self.endsAt.map { max(earliest, $0 - GatewayBounds.drainQuiet) } ?? .distantFuture
-            return min(max(earliest, pause), last, self.drainEnd(drain))
+            return min(max(earliest, min(pause, self.lastOutputEnd(drain))), self.drainEnd(drain))
         case .ending:
             return min(earliest, self.drainEnd(drain))
         case .closed:
             return nil
         }
+    }
+
+    /// When a client that sends on has to see the end of the output at a stop. Otherwise nobody reads what it writes
+    /// until it sees the end of the connection.
+    private func lastOutputEnd(_ drain: Drain) -> NIODeadline {
+        guard self.stop != nil else { return .distantFuture }
+        let end = min(self.endsAt ?? .distantFuture, drain.startedAt + GatewayBounds.drain)
+        return end - max(GatewayBounds.drainQuiet, self.roundTrip)
     }
 
     private func drainEnd(_ drain: Drain) -> NIODeadline {

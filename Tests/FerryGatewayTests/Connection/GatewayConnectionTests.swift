@@ -350,6 +350,22 @@ import Testing
         #expect(scenario.closed == [connection])
     }
 
+    @Test func `the output of a client that was told before a shutdown ends a second before the connection, too`() {
+        let scenario = GatewayScenario()
+        let connection = Self.rejected(scenario)
+        scenario.wait(.milliseconds(252))
+        #expect(scenario.told.count == 1)
+        for name in 10..<98 as Range<UInt32> {
+            if name == 50 { scenario.shutDown() }
+            scenario.wait(.milliseconds(50))
+            scenario.push(name, on: connection)
+        }
+        #expect(scenario.outputClosed == [connection] && scenario.closed.isEmpty)
+        #expect(scenario.forwarded.contains(97))
+        scenario.wait(.seconds(1))
+        #expect(scenario.closed == [connection])
+    }
+
     // MARK: Faults and shutdown
 
     @Test func `bytes that are no notification close the output, and everything after them is discarded`() {
