@@ -82,7 +82,7 @@ extension Gateway {
         let switched = try await driver.eventLoop.submit { () -> GatewayDriver.Switched? in
             // A shutdown may have begun meanwhile. It has closed only the present listeners, and would leave the new
             // ones open.
-            guard !driver.isEnding else { return nil }
+            guard !driver.isEnding, !listeners.isClosed else { return nil }
             return driver.adopt(adoption, prepared.providers) { listeners.commit(prepared.listening) }
         }.get()
         guard let switched else {
