@@ -149,10 +149,18 @@ struct PostgresSetupTests {
         )
         let connection = self.server.connection(to: self.database).replacing("user=ferry", with: "user=\(reader)")
         let setup = PostgresSetup(connection)
-        let error = await #expect(throws: PostgresError.self) { _ = try await setup.check() }
+        let error = await #expect(throws: PostgresError.self) {
+            _ = try await setup.check(PostgresRights.allCases)
+        }
         #expect(error?.description.contains("\"\(reader)\"") == true, "\(String(describing: error))")
         #expect(error?.description.contains(": outcome, segment.") == true, "\(String(describing: error))")
         #expect(try await setup.known() == 1)
+        try self.server.query(
+            "grant delete on ferry.segment to \(reader); create table ferry.copy as select * from ferry.push",
+            in: self.database
+        )
+        // A gateway needs no right for the queue, and none for the tables of others.
+        #expect(try await setup.check([.gateway]) == 1)
         setup.close()
         try self.server.query("drop owned by \(reader); drop role \(reader)", in: self.database)
     }

@@ -64,7 +64,9 @@ struct StoreCheckCommand: AsyncParsableCommand {
     @OptionGroup var options: DatabaseOptions
 
     func run() async throws {
-        let shards = try await self.options.withSetup { (setup) throws(PostgresError) in try await setup.check() }
+        let shards = try await self.options.withSetup { (setup) throws(PostgresError) in
+            try await setup.check(PostgresRights.allCases)
+        }
         try Console.print("The database is good: version \(PostgresSchema.version), \(shards) shards.")
     }
 }

@@ -59,17 +59,17 @@ package struct PostgresSetup: Sendable {
         return shards
     }
 
-    /// Checks that gateways and workers can use the database, and returns the number of shards.
-    package func check() async throws(PostgresError) -> Int {
+    /// Checks that these programs can use the database, and returns the number of shards.
+    package func check(_ needed: [PostgresRights]) async throws(PostgresError) -> Int {
         let shards = try await self.known()
         // A worker that may not write outcomes would send the same rows at each start.
+        let rights = needed.flatMap(\.pairs)
         let closed = try await self.run(
             """
-            select string_agg(c.relname, ', ' order by c.relname), current_user::text from pg_class c
-              where c.relnamespace = 'ferry'::regnamespace and c.relkind = 'r' and not (
-                has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
-                and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete'))
-            """
+            select string_agg(distinct n.name, ', '), current_user::text from unnest($1::text[], $2::text[]) n(name, access)
+              where not coalesce(has_table_privilege(to_regclass('ferry.' || n.name), n.access), false)
+            """,
+            [.texts(rights.map(\.table)), .texts(rights.map(\.right))]
         )
         if let tables = closed.text(0, 0), let user = closed.text(0, 1) {
             throw PostgresError(

@@ -6,7 +6,8 @@ package import FerryPostgres
 internal import NIOCore
 internal import NIOPosix
 
-/// A process of a gateway on several machines. It looks for free shards, and runs a gateway for each shard that it owns.
+/// A process of a gateway on several machines. It looks for free shards, and runs a gateway for each shard that it
+/// owns.
 ///
 /// ```
 ///   look, each 0.5 s ──▶ take ──▶ ShardOwner ──▶ over
@@ -25,8 +26,8 @@ package actor ShardProcess {
         package var rejections: Duration
         /// The number of shards, which ``start()`` reads from the database.
         var shards = 1
-        /// The configuration of each gateway. The ports of its doors are those of shard 0; shard n has the n-th port after
-        /// them. The process sets the store.
+        /// The configuration of each gateway. The ports of its doors are those of shard 0; shard n has the n-th port
+        /// after them. The process sets the store.
         package var gateway: Gateway.Configuration
         /// Makes the upstream with this place in the configuration. The upstream sends only while this right is held.
         package var upstream: @Sendable (_ place: Int, ForwardingRight) throws -> GatewayUpstream
@@ -142,7 +143,7 @@ package actor ShardProcess {
         let place = PostgresStore.Place(connection: connection, shard: 0, node: node)
         let database = PostgresSetup(PostgresStore.settings(place))
         defer { database.close() }
-        return (try await database.check(), try await database.namesake(of: node))
+        return (try await database.check([.gateway]), try await database.namesake(of: node))
     }
 
     // MARK: The feedback service

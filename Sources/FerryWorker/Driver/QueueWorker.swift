@@ -7,8 +7,8 @@ package import NIOCore
 /// Any number of workers, in any processes, may serve one database. They know nothing of each other. A worker locks the
 /// rows that it delivers, so no other worker takes them.
 ///
-/// `@unchecked Sendable`: everything but `configuration`, `settings`, `upstreams` and `eventLoop`, which never change, is
-/// used on the event loop only.
+/// `@unchecked Sendable`: everything but `configuration`, `settings`, `upstreams` and `eventLoop`, which never change,
+/// is used on the event loop only.
 package final class QueueWorker: @unchecked Sendable {
     let configuration: Configuration
     let settings: PostgresSettings
@@ -47,7 +47,7 @@ package final class QueueWorker: @unchecked Sendable {
     package static func check(_ configuration: Configuration) async throws(PostgresError) {
         let setup = PostgresSetup(configuration.postgres)
         defer { setup.close() }
-        _ = try await setup.check()
+        _ = try await setup.check([.worker])
         // A session with the worker's settings fails if a pooler stands in front.
         let session = PostgresSession(Self.settings(configuration))
         defer { session.close() }
