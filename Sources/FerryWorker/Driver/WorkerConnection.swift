@@ -95,8 +95,8 @@ final class WorkerConnection: @unchecked Sendable {
 
     private static let slowSelect = PostgresError(
         .ended,
-        "PostgreSQL takes longer than 2 s to find rows, so none are sent. Look at ferry_worker_oldest_transaction_seconds: a "
-            + "transaction that stays open keeps delivered rows in the table."
+        "PostgreSQL takes longer than 2 s to find rows, which are not sent then. Look at "
+            + "ferry_worker_oldest_transaction_seconds: a transaction that stays open keeps delivered rows in the table."
     )
 
     private func lost(_ error: PostgresError?) {
@@ -142,7 +142,7 @@ final class WorkerConnection: @unchecked Sendable {
 
     private func taken(_ rows: PostgresRows, isTrial: Bool) {
         // The next select takes as long. So the fault is told, and the next one waits.
-        guard rows.count == 0 || !self.machine.isSlow(now: .sinceBoot) else { return self.lost(Self.slowSelect) }
+        guard !self.machine.isSlow(now: .sinceBoot) else { return self.lost(Self.slowSelect) }
         self.takenAt = .sinceBoot
         let firstTag = self.number << Self.tagBits | self.machine.nextTag
         let read = self.reader.read(
