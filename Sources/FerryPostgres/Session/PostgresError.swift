@@ -41,6 +41,9 @@ package struct PostgresError: Error, Hashable, CustomStringConvertible {
         "This build of Ferry has no PostgreSQL: build it with --traits PostgreSQL."
     )
 
+    /// Whether another try is refused, too, until an operator acts: a right, a table or a function is missing.
+    package var lasts: Bool { self.state.hasPrefix("42") || self.state.hasPrefix("3F") }
+
     /// Whether the session is of no use after this code, because the server ends it or has become read-only.
     static func endsSession(_ state: String) -> Bool {
         // 25006: read_only_sql_transaction. 57P0x: shutdown, crash, dropped database, idle session time-out. 25P03:

@@ -79,7 +79,8 @@ package struct ShardKeeper: Sendable {
         var at: NIODeadline
     }
 
-    /// Late segments for the gateway. They come together, because a notification may be in one and its answer in the next.
+    /// Late segments for the gateway. They come together, because a notification may be in one and its answer in the
+    /// next.
     private struct Lot {
         static let limit = 16 << 20
 
@@ -279,7 +280,8 @@ package struct ShardKeeper: Sendable {
         case .comingBack(let absence):
             guard self.isResting, absence.askAt <= now else { break }
             let fresh = self.makeTerm()
-            self.tries.remember(fresh)
+            self.tries.append(fresh)
+            if self.tries.count > Self.termLimit { self.tries.removeFirst() }
             self.send(.retake(terms: self.terms + self.tries, epoch: self.epoch, fresh: fresh), .retake, now: now)
         case .owning(var owner):
             guard case .up = self.line, let term = self.terms.last else { break }
@@ -325,8 +327,9 @@ package struct ShardKeeper: Sendable {
 
     /// Notes that the shard has this term of the last try. A failover may bring the term of an earlier one back.
     private mutating func confirm(_ term: ShardTerm) {
-        for earlier in self.tries where earlier != term { self.terms.remember(earlier) }
-        self.terms.remember(term)
+        // The tries get half of the room, so that many of them do not push the owner's own terms out.
+        let half = Self.termLimit / 2
+        self.terms = self.terms.suffix(half) + self.tries.filter { $0 != term }.suffix(half - 1) + [term]
         self.tries = []
     }
 
@@ -451,14 +454,5 @@ package struct ShardKeeper: Sendable {
         guard right != self.right else { return }
         self.right = right
         self.actions.append(.right(right))
-    }
-}
-
-extension [ShardTerm] {
-    /// Appends a term. The oldest one goes if there are too many.
-    fileprivate mutating func remember(_ term: ShardTerm) {
-        self.removeAll { $0 == term }
-        self.append(term)
-        if self.count > ShardKeeper.termLimit { self.removeFirst() }
     }
 }

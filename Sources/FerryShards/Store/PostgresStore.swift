@@ -103,7 +103,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     private var closers: [CheckedContinuation<Void, Never>] = []
     private var abandonment: Scheduled<Void>?
     private var lastTrouble: String?
-    /// Why PostgreSQL refused this owner; nil if it did not.
+    /// Why PostgreSQL refuses this owner until an operator acts; nil if it does not.
     private var refusal: String?
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
 
@@ -386,7 +386,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
             self.isFenced = true
             self.onNews(.fenced)
             self.fencedBody?()
-        case .trouble(let reason): self.refused(reason)
+        case .trouble(let reason): self.trouble(reason)
         case .over(let ending): self.end(ending)
         }
     }
@@ -394,7 +394,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     private func end(_ ending: ShardEnding) {
         if case .opening(let continuation) = self.stage {
             let reason = self.refusal ?? self.lastTrouble ?? "Another process has it."
-            // A refusal comes again, so the next try waits for a minute.
+            // Such a refusal comes again, so the next try waits for a minute.
             continuation.resume(
                 returning: .failure(
                     StoreError("Shard \(self.place.shard) was not taken. \(reason)", isInUse: self.refusal == nil)
@@ -412,11 +412,6 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         self.waiting = []
         self.abandonment?.cancel()
         self.onNews(.over(ending))
-    }
-
-    private func refused(_ reason: String) {
-        self.refusal = reason
-        self.trouble(reason)
     }
 
     private func trouble(_ reason: String) {
@@ -474,8 +469,11 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
             return self.take(.connected(id))
         case .success(let rows):
             let condition = rows.integer(0, 0).map { PostgresSetup.Condition.version(Int($0)) } ?? .empty
-            self.refused(condition.fault ?? "")
-        case .failure(let error) where error.kind == .refused: self.refused(error.description)
+            self.refusal = condition.fault ?? ""
+            self.trouble(condition.fault ?? "")
+        case .failure(let error) where error.kind == .refused:
+            if error.lasts { self.refusal = error.description }
+            self.trouble(error.description)
         // The end of the session follows.
         case .failure: return
         }
@@ -490,17 +488,20 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         line.session.send(sql, within: Self.statementLimit) { answer in
             let read: ShardAnswer
             var before: Int64?
+            var lasts = false
             switch answer {
             case .success(let rows):
                 read = statement.answer(rows)
                 if case .take = statement { before = rows.integer(0, 4) }
             case .failure(let error) where error.kind == .refused:
                 read = .failed(error.description)
+                lasts = error.lasts
             // The end of the session follows.
             case .failure: return
             }
-            self.execute { [before] in
+            self.execute { [before, lasts] in
                 if let before { self.unusedEpoch = before }
+                if lasts, case .failed(let reason) = read { self.refusal = reason }
                 self.answered(id, read)
             }
         }

@@ -145,6 +145,17 @@ import Testing
         }
         #expect(terms.count == 2 + ShardKeeper.termLimit && terms.prefix(2) == [Self.first, Self.mine])
         #expect(terms.last == fresh)
+
+        // A failover may bring the owner's own term back after a come-back, too.
+        _ = driver.connected()
+        _ = driver.answer(.retaken(.owner(fresh)))
+        _ = driver.pass(.ended(driver.session))
+        _ = driver.wait(500)
+        guard case .send(.retake(let later, _, _), _) = try #require(driver.connected().first) else {
+            Issue.record("The owner does not come back.")
+            return
+        }
+        #expect(later.count <= ShardKeeper.termLimit + 1 && later.prefix(2) == [Self.first, Self.mine])
     }
 
     @Test func `a silent session is given up after three seconds, and each try to come back as well`() {
