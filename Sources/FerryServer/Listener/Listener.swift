@@ -209,6 +209,9 @@ package final class Listener: Sendable {
 
     /// Stops accepting when the system's queue of the socket is empty, or after `limit`. Without this wait, the system would
     /// reset the connections in the queue. The queue of a passed socket stays for the next process.
+    ///
+    /// Only for a group of one event loop: SwiftNIO closes a connection that another event loop is preparing while the
+    /// socket closes.
     package func closeAfterQueue(within limit: TimeAmount) async {
         guard self.bind != nil else { return self.close() }
         self.socket.withLock { $0.isOver = true }

@@ -14,13 +14,14 @@ struct ListenerTests {
 
     /// Runs a listener during the call of the body.
     static func with(
+        on group: (any EventLoopGroup)? = nil,
         configure: (inout Listener.Configuration) throws -> Void = { _ in },
         accept: @escaping Accept = { _ in Echo() },
         _ body: (Listener) async throws -> Void
     ) async throws {
         var configuration = Listener.Configuration()
         try configure(&configuration)
-        let listener = try await Listener.bind(configuration, on: nil, accept: accept)
+        let listener = try await Listener.bind(configuration, on: group, accept: accept)
         do {
             try await body(listener)
         } catch {
@@ -55,7 +56,8 @@ struct ListenerTests {
     }
 
     @Test func `the end of a listener serves the connections in the system's queue`() async throws {
-        try await Self.with(configure: { $0.isPaused = true }) { listener in
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+        try await Self.with(on: eventLoop, configure: { $0.isPaused = true }) { listener in
             var clients: [Client] = []
             for _ in 0..<20 { clients.append(try await Client.connect(to: listener)) }
             listener.begin()
