@@ -34,7 +34,9 @@ AROUND = 0.5
 class Site:
     """The gateways, what they stand on, and what APNs has accepted."""
 
-    def __init__(self, ferry, directory):
+    def __init__(self, ferry, directory, slow):
+        """:param slow: the factor by which everything may take longer."""
+        self.slow = slow
         self.ferry, self.directory, self.identity = ferry, directory, f"{directory}/identity"
         # The identity of a second client, whose programs come from the sources in `strangers`.
         self.other, self.strangers = f"{directory}/other", set()
@@ -215,6 +217,7 @@ class Site:
 
     def new_owners(self, number, seconds, begin=None):
         """Waits until others own the shards of a gateway, `seconds` from `begin` on at most."""
+        seconds *= self.slow
         begin = begin or time.monotonic()
         is_taken = eventually(lambda: self.all_owned(number))
         passed = time.monotonic() - begin
