@@ -394,7 +394,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     private func end(_ ending: ShardEnding) {
         if case .opening(let continuation) = self.stage {
             let reason = self.refusal ?? self.lastTrouble ?? "Another process has it."
-            // Such a refusal comes again, so the next try waits for a minute.
+            // PostgreSQL would refuse the next take for the same reason, so `isInUse` lets it wait for a minute.
             continuation.resume(
                 returning: .failure(
                     StoreError("Shard \(self.place.shard) was not taken. \(reason)", isInUse: self.refusal == nil)
