@@ -159,8 +159,8 @@ enum GatewayBounds {
     /// How long a listener that ends accepts the connections that the system has queued. A reset would look like a fault
     /// of the gateway.
     static let queue: TimeAmount = .seconds(1)
-    /// If ``ending`` is over by this time and clients are still connected, the process was stopped, and the end begins
-    /// anew.
+    /// How late the end may be. If clients are still connected this long after ``ending`` is over, the process was
+    /// suspended meanwhile. The end then begins anew.
     static let stopped: TimeAmount = .milliseconds(500)
     /// The time before the end of ``ending`` at which a client that never pauses gets its last word. The journal and
     /// the drain need this time.

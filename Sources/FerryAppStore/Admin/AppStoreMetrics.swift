@@ -4,7 +4,7 @@ internal import FerryServer
 
 /// The page of metrics of a receiver.
 ///
-/// The sum of ``PostFigures`` holds in every page, because one lock guards all its counts.
+/// The equation of ``PostFigures`` holds in every page, because one lock guards all its counts.
 struct AppStoreMetrics {
     let posts: PostFigures
     /// The figures of the destinations, in the order of the status.

@@ -66,7 +66,7 @@ public final class AppStoreStore: Service {
     /// The signal that is raised when there is something new to deliver, and when deliveries must end.
     let changes = Signal()
 
-    /// Creates a store with this file. The file is opened by ``open()``, or with the first notification.
+    /// Creates a store with this file. The file is opened by ``open()``, or by the first call that needs it.
     ///
     /// - Parameters:
     ///   - path: the file. If it does not exist, it is made.

@@ -68,8 +68,9 @@ struct NotificationVerifier: Sendable {
             content = try self.content(outer.payload)
         } catch {
             guard error.code == .malformed else { throw error }
-            // A genuine notification of an unknown form is answered so that Apple repeats it for a later version. Apple
-            // may not repeat after a 400.
+            // The signature decides whether this post of an unknown form is genuine. If it is, the error becomes
+            // `notUnderstood`, and the answer 500. Apple then repeats the notification, and a later version of Ferry
+            // may know its form. After a 400, Apple may not repeat it.
             _ = try self.signatures.verify(outer, isInvited: isInvited)
             throw AppStoreVerificationError(.notUnderstood, error.description)
         }

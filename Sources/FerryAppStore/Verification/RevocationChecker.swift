@@ -12,8 +12,8 @@ final class RevocationChecker: Sendable {
         var running: [OCSPQuestion: Task<OCSPVerdict, Never>] = [:]
     }
 
-    /// The longest wait for one question. Apple's responders take 200 to 600 ms, and Apple itself waits for the answer
-    /// to its post.
+    /// The longest wait for the answer to one question. Apple's responders answer in 200 to 600 ms. Apple itself waits
+    /// meanwhile, for the receiver's answer to its post.
     static let limit: Duration = .seconds(2)
     /// The largest answer in bytes. A usual one has about 2,000.
     private static let answerLimit = 65_536

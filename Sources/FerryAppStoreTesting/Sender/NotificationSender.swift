@@ -60,18 +60,24 @@ public struct NotificationSender: Sendable {
 
     /// A notification, and what became of it.
     public struct Record: Sendable {
+        /// The notification as it was sent last: some attempts sign it anew.
         public internal(set) var notification: SimulatedNotification
+        /// The attempts that have ended, in the order of their answers.
         public internal(set) var attempts: [Attempt] = []
+        /// Where the notification stands between its attempts.
         public internal(set) var state = State.waiting
 
         /// Whether some attempt was successful.
         public var isDelivered: Bool { self.attempts.contains { $0.answer.meaning == .success } }
     }
 
+    /// Where a notification stands between its attempts.
     public enum State: Hashable, Sendable {
         /// An attempt is due at some time.
         case waiting
+        /// An attempt was made, and its answer has not come.
         case posted
+        /// The answer was a success.
         case delivered
         /// The App Store will not send the notification again. A CONSUMPTION_REQUEST that comes again has another record.
         case abandoned
@@ -84,6 +90,7 @@ public struct NotificationSender: Sendable {
         var isDuplicate = false
     }
 
+    /// How notifications are sent, and what goes wrong.
     public let options: Options
     private let signer: AppStoreSigner
     private var values: NotificationValues

@@ -2,8 +2,10 @@
 ///
 /// Source: the page "sendAttemptResult" of the App Store Server API.
 public struct SendAttemptResult: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The word of the notification history, such as "TIMED_OUT".
     public let rawValue: String
 
+    /// Makes a result of any word: a list that Apple may extend.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     public var description: String { self.rawValue }
@@ -28,6 +30,7 @@ public struct SendAttemptResult: RawRepresentable, Hashable, Sendable, CustomStr
     public static let prematureClose = Self(rawValue: "PREMATURE_CLOSE")
     /// The server answered with another status.
     public static let unsuccessfulStatus = Self(rawValue: "UNSUCCESSFUL_HTTP_RESPONSE_CODE")
+    /// Something else went wrong.
     public static let other = Self(rawValue: "OTHER")
 }
 
@@ -45,6 +48,7 @@ public enum NotificationAnswer: Hashable, Sendable {
     /// unsuccessful." ("Responding to App Store Server Notifications", Apple)
     @nonexhaustive
     public enum Meaning: Sendable {
+        /// The notification is delivered, and not sent again.
         case success
         /// The notification is sent again.
         case retry
@@ -52,6 +56,7 @@ public enum NotificationAnswer: Hashable, Sendable {
         case unsuccessful
     }
 
+    /// What the App Store makes of the answer.
     public var meaning: Meaning {
         switch self {
         case .status(200...206): .success

@@ -19,6 +19,7 @@ public struct AppStoreRateLimits: Hashable, Sendable {
     /// A tenth.
     public static let sandbox = Self(history: 18_000, purchases: 18_000, test: 360)
 
+    /// Limits of an app: calls in an hour, and in a second if the simulation counts by the second.
     public init(history: Int, purchases: Int, test: Int, perSecond: Int? = nil) {
         self.history = history
         self.purchases = purchases

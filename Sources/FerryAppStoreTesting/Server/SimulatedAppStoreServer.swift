@@ -48,6 +48,7 @@ public final class SimulatedAppStoreServer: Sendable {
         /// Decides which requests meet which fault.
         public var seed: UInt64 = 0
 
+        /// The team of the credentials is the issuer of bearer tokens.
         public init(credentials: TestCredentials, maker: NotificationMaker, sender: AppStoreSender? = nil) {
             self.credentials = credentials
             self.maker = maker

@@ -136,7 +136,8 @@ final class FeedbackWriter: Sendable {
         self.add(.line(FeedbackFile.line(device, goneSince: date)))
     }
 
-    /// Returns a sink that passes outcomes to `sink`. Each outcome is passed after the lines that came before it.
+    /// Returns a sink that passes outcomes to `sink`. An outcome waits until the lines that were added before it are in
+    /// the file.
     func before(_ sink: any OutcomeSink) -> any OutcomeSink { Sink(writer: self, sink: sink) }
 
     private struct Sink: OutcomeSink {

@@ -35,7 +35,7 @@ enum Backend: Sendable {
         }
     }
 
-    /// Calls `body` once each notification that was taken so far was written, or has its outcome.
+    /// Calls `body` one time: when every notification taken so far has been written, or has its outcome.
     ///
     /// - Returns: a number for ``stopWaiting(_:)``; nil if `body` was called immediately.
     func whenWritten(_ body: @escaping @Sendable () -> Void) -> UInt64? {

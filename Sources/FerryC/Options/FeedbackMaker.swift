@@ -24,7 +24,8 @@ enum FeedbackMaker {
         return try FeedbackList(file: file, service: service)
     }
 
-    /// Returns a reader of the service of the binary protocol; nil if the options name no such service.
+    /// Returns a reader of the feedback service that the options name. Returns nil if they name none, if the backend is
+    /// `echo`, or if the host is Apple's, because Apple has switched its service off.
     private static func service(
         _ options: inout OptionObject,
         on threads: () throws -> ProcessThreads

@@ -67,11 +67,13 @@ extension OptionObject {
         self.set("production", .boolean(apple.environment == .production))
     }
 
-    /// Returns these options together with those of `file`, which win where both name one.
+    /// Returns the program's options with those of `file` laid over them. The file wins where both name an option.
     ///
-    /// The options `outcomes` and `events` of the program stay. Otherwise the program might wait for ever for outcomes
-    /// or events that do not come. If the file names another backend, options that this backend does not know are
-    /// removed. If it names `migrate`, these options become defaults of the two sides.
+    /// `outcomes` and `events` are exceptions: those of the program stay. Otherwise the program might wait for ever for
+    /// outcomes or events that do not come.
+    ///
+    /// If the file names another backend, the program's options for the old backend and its server are removed. If the
+    /// new backend is `migrate`, the program's options become defaults of its two sides.
     func replaced(by file: OptionObject) throws(OptionFault) -> OptionObject {
         var own = self
         var file = file

@@ -133,8 +133,9 @@ struct GatewayMetrics {
             // A client with the name `other` is counted among the others, because two series with the same labels would
             // make the whole answer invalid.
             guard index >= Self.clientLimit || client.name == Self.otherClients else {
-                // After a reload, the client's own upstream may be the one that a listener names for it. The two
-                // identities then share a series.
+                // A client may have two identities with one upstream: its own, and one for a listener's upstream. A
+                // reload causes this when it changes the client's own upstream to the listener's. Their figures are
+                // added, because two series with the same labels would make the whole answer invalid.
                 if let place = places[[client.name, upstream]] {
                     sums[place].add(client)
                     continue

@@ -104,8 +104,8 @@ package struct GatewayStatus: ServerStatus, Hashable {
             package var held: Int
         }
 
-        /// The number of PINGs since the start. A PING whose connection ended for another reason is neither answered
-        /// nor unanswered.
+        /// The counts of PINGs since the start, and the last round trip. `unanswered` counts the PINGs whose answer did
+        /// not come in time. If the connection ends first, for another reason, the PING counts only in `sent`.
         package struct Pings: Hashable, Codable, Sendable {
             package var sent: Int
             package var answered: Int

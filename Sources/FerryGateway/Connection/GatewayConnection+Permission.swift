@@ -26,12 +26,15 @@ extension GatewayConnection {
         }
     }
 
-    /// Returns the identifier if the client can find the named notification by it without harm; otherwise nil.
+    /// Returns the identifier if the client can safely find the named notification by it; otherwise nil.
     ///
-    /// A client that gives all its notifications one identifier would find the first notification, and repeat
-    /// everything since then. So the client must have given notifications different identifiers. If it has also used an
-    /// identifier twice, it must have done so on this connection. A client whose connection carries a single
-    /// notification needs no different identifiers.
+    /// Some clients give all their notifications one identifier. Such a client would find its first notification, and
+    /// repeat everything after it. So one of these must hold:
+    /// * This connection had two different identifiers.
+    /// * The client is known to use different identifiers, and never to repeat one on a connection.
+    /// * The client is known to open a connection for each notification, and this is the only one.
+    ///
+    /// The identifier must also be unique on this connection. A client that never sends again gets none.
     private func name(_ identifier: UInt32?, _ standing: ReplayFilter.Standing, isAlone: Bool) -> UInt32? {
         guard self.numbersPushes || standing.numbering == .all || isAlone, standing.replayClass != .never else {
             return nil

@@ -11,7 +11,8 @@ struct ListBatch: Hashable, Sendable {
 struct ListAnswer: Hashable, Sendable {
     /// The number of lines that are in the file now, from the first.
     var count: Int
-    /// The place after these lines; nil if the file is no regular file, or could not be written at all.
+    /// The place after these lines; nil if the file could not be opened, is not a regular file, or could not be flushed
+    /// to the disk.
     var place: ListPlace?
     /// The reason why lines are missing; nil if all were written.
     var trouble: String?

@@ -42,8 +42,8 @@ struct ClientHabit {
         self.shownAt = shownAt
     }
 
-    /// The later of the class's last change and the last day of a trait, in UNIX seconds. A damaged row may have any
-    /// day, and the time may then need more than 32 bits.
+    /// The later of two times in UNIX seconds: the last change of the class, and the last day on which a trait was
+    /// seen. A damaged row may have any day, and the latest days do not fit in 32 bits.
     var lastSeen: UInt64 { max(UInt64(self.shownAt), UInt64(self.habits.lastDay) * 86_400) }
 
     /// The part of the habit that still counts at this time; nil if no part does.

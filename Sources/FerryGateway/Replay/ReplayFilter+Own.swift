@@ -3,8 +3,8 @@ internal import NIOCore
 
 /// Copies on the connection that was told.
 extension ReplayFilter {
-    /// Admits a notification that may be the copy of a follower of its own connection; nil if it is no copy. A client
-    /// writes on a connection that was told until it sees the end.
+    /// Admits a notification that came on a connection after its error response. Returns nil if the notification is not
+    /// recognized as a copy of a follower. A client goes on writing on that connection until it sees the end.
     mutating func admitOwn(
         _ offered: Follower,
         _ origin: Origin,

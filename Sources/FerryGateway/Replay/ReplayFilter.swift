@@ -5,10 +5,10 @@ internal import NIOCore
 /// notifications twice.
 ///
 /// One filter serves one scope: the connections of one identity from one source address. An error response opens an
-/// ``Episode`` with the followers of the notification that it names. A later notification with an equal key is a copy:
-/// it joins the job of the follower, and consumes the entry. Copies may overtake: while a connection drains,
-/// notifications that are forwarded from the client's other connections are remembered. A drained notification with an
-/// equal key joins their job.
+/// ``Episode`` with the followers of the notification that it names. The connection on which the error response was
+/// written is one *that was told*. A later notification with an equal key is a copy: it joins the job of the follower,
+/// and consumes the entry. Copies may overtake: while a connection drains, notifications that are forwarded from the
+/// client's other connections are remembered. A drained notification with an equal key joins their job.
 ///
 /// A job has at most one entry. A copy that is itself a follower takes the entry over into the new episode.
 ///

@@ -133,7 +133,8 @@ struct Scopes: ~Copyable {
 
     // MARK: Time
 
-    /// Removes and returns the next scope with due work.
+    /// Removes the earliest deadline that has passed, and returns the place of its scope; nil if none has passed. The
+    /// scope itself stays. The deadline may be too early, and the scope then has no work yet.
     mutating func popDue(now: NIODeadline) -> Place? {
         while let first = self.deadlines.min, first.at <= now {
             self.deadlines.removeMin()
@@ -191,9 +192,13 @@ struct Scopes: ~Copyable {
         self.idle[self.cells[place.index].scope.key] = nil
     }
 
-    /// Notes that a scope may have lost its last connection. Above the bound, forgets the scopes that were left first
-    /// and have no episode. Returns the forgotten scopes whose rows must be removed. A row stays if the client never
-    /// connected to this process, because the client may belong to another shard.
+    /// Notes that a connection of the scope has closed. If it was the last one, the scope becomes idle.
+    ///
+    /// If more scopes are idle than the bound allows, forgets those that have been idle longest. A scope with
+    /// entries or an episode is not forgotten.
+    ///
+    /// - Returns: the forgotten scopes whose rows must be removed from the store. If a client never connected to this
+    ///   process, its row stays, because the client may belong to another shard.
     mutating func closed(_ place: Place) -> [ReplayScope] {
         guard !self.cells[place.index].scope.isOpen else { return [] }
         self.becomeIdle(self.cells[place.index].scope.key)

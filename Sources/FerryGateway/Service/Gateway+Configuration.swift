@@ -23,10 +23,11 @@ extension Gateway {
         package var serverNames: [String] = []
         /// The gateway's certificate and key. The key should be RSA, because old clients support no other kind.
         package var identity: TLSIdentity
-        /// The profile that sets the oldest version of TLS for clients. Doors at the same address have the same
+        /// The profile that sets the oldest version of TLS for clients. Doors at the same address must have the same
         /// profile.
         package var tlsProfile = TLSProfile.modern
-        /// The proxies through which clients come. Doors at the same address have the same proxies.
+        /// The proxies through which clients come. Doors at the same address must have the same proxies, because only
+        /// those of the first door are used.
         package var proxies = TrustedProxies()
         /// The clients, and the signs by which each is recognized.
         package var clients: GatewayClients

@@ -71,9 +71,11 @@ package indirect enum OptionKind: Hashable, Sendable {
         }
     }
 
-    /// Returns the permitted times, in seconds. The shortest is the least that `Duration` and the clocks can represent.
-    /// A command waits for at most a day. A program with the C interface may wait longer, and the library decides
-    /// whether zero is good.
+    /// Returns the permitted times, in seconds.
+    ///
+    /// In a command, only a ``timeLimit`` may be zero. Any other time is at least a nanosecond, the least that the
+    /// clocks can represent. The most is a day. A program with the C interface may wait longer. It may also pass zero,
+    /// and the library decides whether zero is good.
     private func times(in language: OptionLanguage) -> ClosedRange<Double> {
         language == .c ? 0...1e6 : (self == .timeLimit ? 0 : 1e-9)...86_400
     }

@@ -52,11 +52,10 @@ package struct AcceptedConnection {
 }
 
 extension TrustedProxies {
-    /// Returns the address of the proxy from which a connection comes that was just accepted; nil if it comes from
-    /// elsewhere.
+    /// Returns the address of the proxy that opened this connection; nil if no trusted proxy opened it.
     ///
-    /// - Throws: `ChannelError.alreadyClosed` if the client has already reset the connection, as some health checks do.
-    ///   The system then no longer knows its address.
+    /// - Throws: `ChannelError.alreadyClosed` if the peer has already reset the connection, as some health checks do.
+    ///   The system then no longer knows the peer's address.
     fileprivate func proxy(at channel: any Channel) throws -> SocketAddress? {
         guard !self.networks.isEmpty, channel.localAddress?.port != nil else { return nil }
         guard let address = channel.remoteAddress else { throw ChannelError.alreadyClosed }

@@ -45,7 +45,7 @@ struct OldJobs: Sendable {
 
     private var jobs: [JobID: Entry] = [:]
     private var lastArrival: UInt64 = 0
-    /// The jobs that come from the ring.
+    /// The jobs that come from the ring of ``JobTable``, without letters that were sent again.
     private var retired = Order()
     /// The jobs of an earlier process, and letters that were sent again.
     private var others = Order()
@@ -54,7 +54,9 @@ struct OldJobs: Sendable {
 
     subscript(id: JobID) -> Job? { self.jobs[id]?.job }
 
-    /// - Parameter wasRecent: whether the job comes from the ring, and was read in the order of the numbers.
+    /// - Parameter wasRecent: whether the job comes from the ring of ``JobTable``, and is not a letter that was sent
+    ///   again. Such jobs arrive in the order in which they were read. Any other job in ``retired`` would make
+    ///   ``oldest()`` wrong.
     mutating func insert(_ job: consuming Job, as id: JobID, wasRecent: Bool) {
         self.lastArrival += 1
         self.jobs[id] = Entry(job: job, arrival: self.lastArrival)
