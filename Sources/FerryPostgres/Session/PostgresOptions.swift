@@ -17,7 +17,7 @@ struct PostgresOptions {
         options["client_encoding"] = "UTF8"
         // Otherwise a function of the same name in another schema could run with this user's rights.
         let parameters = settings.parameters.merging(["search_path": "pg_catalog"]) { $1 }.sorted { $0.key < $1.key }
-            .map { "-c \($0.key)=\($0.value)" }
+            .map { "-c \($0.key)=\($0.value.replacing(" ", with: "\\ "))" }
         options["options"] = ([options["options"]].compactMap { $0 } + parameters).joined(separator: " ")
         return try Self.split(options).map { PostgresOptions(values: $0) }
     }

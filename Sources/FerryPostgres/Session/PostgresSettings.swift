@@ -36,6 +36,9 @@ package struct PostgresSettings: Sendable {
     ]
 
     /// The same, and PostgreSQL answers a commit when it is on its disk and on that of a synchronous standby. A role, a
-    /// database or a server may have a setting that answers earlier, and may get it after the sessions began.
-    package static let committing = PostgresSettings.finding.merging(["synchronous_commit": "on"]) { $1 }
+    /// database or a server may have a setting that answers earlier, and may get it after the sessions began. They may
+    /// also have a stricter isolation, at which a statement fails if another session has changed one of its rows.
+    package static let committing = PostgresSettings.finding.merging([
+        "synchronous_commit": "on", "default_transaction_isolation": "read committed",
+    ]) { $1 }
 }
