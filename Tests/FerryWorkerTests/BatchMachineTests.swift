@@ -12,8 +12,11 @@ struct BatchMachineTests {
 
     private var heldClients: Set<Int> = []
 
+    /// A connection is ready at once.
     private mutating func step() -> BatchMachine.Action? {
-        self.machine.step(now: self.now) { self.heldClients.contains($0) }
+        let action = self.machine.step(now: self.now) { self.heldClients.contains($0) }
+        if action == .connect { self.machine.connected(now: self.now) }
+        return action
     }
 
     private mutating func pass(_ time: TimeAmount) { self.now = self.now + time }
@@ -150,6 +153,51 @@ struct BatchMachineTests {
         #expect(self.machine.unansweredClients == [])
     }
 
+    @Test mutating func `Rows that were not sent do not show that a client's APNs answers`() {
+        #expect(self.step() == .connect)
+        #expect(self.step() == .take)
+        self.machine.taken(
+            [Row(id: 1, client: 0), Row(id: 2, client: 0, fate: .done(.init(.expired)))],
+            isTrial: false,
+            now: self.now
+        )
+        #expect(self.step() == .send)
+        self.pass(BatchMachine.writeLimit)
+        guard case .write = self.step() else {
+            Issue.record("The batch is not written.")
+            return
+        }
+        #expect(self.machine.unansweredClients == [0])
+    }
+
+    @Test mutating func `An outcome of Ferry's own does not show that a client's APNs answers`() {
+        self.take(1, 2)
+        _ = self.machine.answered(0, .undelivered(.deadline))
+        self.pass(BatchMachine.writeLimit)
+        guard case .write = self.step() else {
+            Issue.record("The batch is not written.")
+            return
+        }
+        #expect(self.machine.unansweredClients == [0])
+    }
+
+    @Test mutating func `The time that a connection takes is not that of its first select`() {
+        #expect(self.machine.step(now: self.now) { _ in false } == .connect)
+        #expect(self.machine.step(now: self.now) { _ in false } == nil)
+        self.pass(.seconds(3))
+        self.machine.connected(now: self.now)
+        #expect(self.step() == .take)
+        self.pass(.seconds(1))
+        self.machine.taken([Row(id: 1, client: 0)], isTrial: false, now: self.now)
+        #expect(self.machine.sends)
+    }
+
+    @Test mutating func `A stop does not wait for a connection that nothing needs`() {
+        #expect(self.machine.step(now: self.now) { _ in false } == .connect)
+        self.machine.stop(within: .seconds(5), now: self.now)
+        #expect(self.step() == .finish)
+    }
+
     @Test mutating func `Rows of a select that took too long are not sent`() {
         #expect(self.step() == .connect)
         #expect(self.step() == .take)
@@ -197,7 +245,26 @@ struct BatchMachineTests {
         #expect(self.step() == .write(write, endsBatch: true))
     }
 
-    @Test mutating func `A late row that is refused with its client is hidden no longer`() {
+    @Test mutating func `A trial writes the fates of rows that need not be sent, and leaves the others as they are`() {
+        #expect(self.step() == .connect)
+        #expect(self.step() == .take)
+        self.machine.taken(
+            [
+                Row(id: 1, client: 0, fate: .done(.init(.expired))), Row(id: 2, client: 0),
+                Row(id: 3, client: 0, fate: .left),
+            ],
+            isTrial: true,
+            now: self.now
+        )
+        #expect(self.step() == .send)
+        _ = self.machine.answered(1, self.rejected(403, .topicDisallowed))
+        var write = Write()
+        write.endings = [.init(id: 1, ending: .init(.expired))]
+        write.delays = [self.delayed(2, .seconds(60), attempts: 0)]
+        #expect(self.step() == .write(write, endsBatch: true))
+    }
+
+    @Test mutating func `A late row that was not sent is hidden no longer`() {
         self.take(1)
         self.pass(BatchMachine.writeLimit)
         guard case .write = self.step() else {
@@ -205,7 +272,7 @@ struct BatchMachineTests {
             return
         }
         self.machine.committed(now: self.now)
-        _ = self.machine.answered(0, .undelivered(.credentials))
+        _ = self.machine.answered(0, .undelivered(.shutDown))
         self.pass(.seconds(1))
         var write = Write()
         write.delays = [self.delayed(1, .zero, attempts: 0)]
@@ -241,13 +308,13 @@ struct BatchMachineTests {
         #expect(RowFate(unknown, attempts: 0, repeatsUnknown: false) == reported)
     }
 
-    @Test func `A refusal by APNs of credentials or topic leaves the row, and Ferry's own does not`() {
+    @Test func `A refusal by APNs of credentials or topic hides the row, and Ferry's own ends it`() {
         for reason in [Reason.topicDisallowed, .invalidProviderToken, .badCertificate] {
             let outcome = self.rejected(403, reason)
-            #expect(RowFate(outcome, attempts: 0, repeatsUnknown: true) == .left)
+            #expect(RowFate(outcome, attempts: 0, repeatsUnknown: true) == .hidden)
             #expect(ClientSign(outcome) == .refused(reason))
         }
-        #expect(RowFate(.undelivered(.credentials), attempts: 0, repeatsUnknown: true) == .left)
+        #expect(RowFate(.undelivered(.credentials), attempts: 0, repeatsUnknown: true) == .hidden)
         let own = Outcome.rejected(Rejection(reason: .missingTopic, origin: .ferry))
         #expect(
             RowFate(own, attempts: 0, repeatsUnknown: true) == .done(.init(.rejected, reason: "MissingTopic"))
@@ -286,7 +353,7 @@ struct BatchMachineTests {
         self.machine.committed(now: self.now)
         self.pass(.milliseconds(50))
         self.take(1)
-        _ = self.machine.answered(0, .undelivered(.credentials))
+        _ = self.machine.answered(0, .undelivered(.shutDown))
         #expect(self.step() == .write(Write(), endsBatch: true))
         self.machine.committed(now: self.now)
         #expect(self.unwritten == [])
@@ -406,10 +473,10 @@ struct HeldClientsTests {
         #expect(held.note(.refused(.topicDisallowed), of: 3, now: self.start) == .held(.refused(.topicDisallowed)))
         #expect(held.note(.refused(.topicDisallowed), of: 3, now: self.start) == nil)
         #expect(held.clients == [3])
-        #expect(held.trial(now: self.start) == nil)
-        #expect(held.trial(now: self.start + .seconds(1)) == 3)
+        #expect(held.trial(now: self.start)?.client == nil)
+        #expect(held.trial(now: self.start + .seconds(1))?.client == 3)
         #expect(held.trial(now: self.start + .seconds(1)) == nil)
-        #expect(held.trial(now: self.start + .seconds(2)) == 3)
+        #expect(held.trial(now: self.start + .seconds(2))?.client == 3)
         #expect(held.note(.silent, of: 3, now: self.start) == nil)
         #expect(held.note(.works, of: 3, now: self.start) == .released)
         #expect(held.clients.isEmpty)
@@ -421,7 +488,31 @@ struct HeldClientsTests {
         #expect(held.note(.unreachable, of: 0, now: self.start) == .held(.unreachable))
         #expect(held.note(.unanswered, of: 0, now: self.start) == nil)
         #expect(held.note(.refused(nil), of: 0, now: self.start) == nil)
-        #expect(held.trial(now: self.start + .seconds(1)) == 0)
+        #expect(held.trial(now: self.start + .seconds(1))?.client == 0)
+    }
+
+    @Test func `Trials take the newest and the oldest row in turn`() {
+        var held = HeldClients()
+        _ = held.note(.unreachable, of: 0, now: self.start)
+        let rows = (1...4).map { held.trial(now: self.start + .seconds($0))?.rows }
+        #expect(rows == [.newest, .oldest, .newest, .oldest])
+    }
+
+    @Test func `After a trial with nothing to send, a batch is tried, and other clients have their turn before it`() {
+        var held = HeldClients()
+        for client in 0...1 { _ = held.note(.unreachable, of: client, now: self.start) }
+        var now = self.start + HeldClients.trialInterval
+        let first = held.trial(now: now)?.client ?? 0
+        held.giveBack(first, now: now)
+        #expect(held.trial(now: now) == nil)
+        now = now + HeldClients.trialPause
+        #expect(held.trial(now: now)?.client == 1 - first)
+        now = now + HeldClients.trialPause
+        let third = held.trial(now: now)
+        #expect(third?.client == first && third?.rows == .batch)
+        _ = held.note(.works, of: first, now: now)
+        held.giveBack(first, now: now)
+        #expect(held.clients == [1 - first])
     }
 
     @Test func `Many held clients are tried in turn, and leave the connections to others`() {
@@ -429,7 +520,7 @@ struct HeldClientsTests {
         for client in 0..<10 { _ = held.note(.unreachable, of: client, now: self.start) }
         var (tried, now) = ([Int](), self.start)
         for _ in 0..<4000 {
-            if let client = held.trial(now: now) { tried.append(client) }
+            if let trial = held.trial(now: now) { tried.append(trial.client) }
             now = now + .milliseconds(1)
         }
         #expect(tried.count <= 16)

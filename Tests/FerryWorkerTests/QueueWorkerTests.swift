@@ -137,6 +137,49 @@ struct QueueWorkerTests {
         await world.end()
     }
 
+    @Test func `A payload that was compressed in another table is read by the length of its text`() async throws {
+        let world = try await QueueWorld()
+        try world.query(
+            """
+            create table public.campaign (token text, payload json);
+            insert into public.campaign values
+              (repeat('ab', 32), ('{"aps": {}' || repeat(' ', 1300000) || '}')::json),
+              (repeat('ac', 32), ('{"aps": {}' || repeat(' ', 3000) || '}')::json);
+            insert into ferry.push (client, token, payload) select 'shop', token, payload from public.campaign
+            """
+        )
+        let compressed = "select count(*) from ferry.push where pg_column_compression(payload) is not null"
+        #expect(try world.query(compressed) == "2")
+        try await world.work(connections: 1)
+        try await world.drain()
+        let found = try world.query("select word, coalesce(reason, '') from ferry.outcome order by word")
+        #expect(found == "accepted|\nrejected|PayloadTooLarge")
+        await world.end()
+    }
+
+    @Test func `Locked rows are passed over, whatever isolation the database has set`() async throws {
+        let world = try await QueueWorld { $0.answerDelay = .milliseconds(20) }
+        try world.query("alter database \(world.database) set default_transaction_isolation = 'repeatable read'")
+        try world.insert(2000)
+        try await world.work()
+        try await world.work()
+        try await world.drain()
+        #expect(try world.query(self.words) == "accepted|2000")
+        #expect(world.events.withLock { $0.isEmpty })
+        await world.end()
+    }
+
+    @Test func `A row of one client does not wait for the older rows of another`() async throws {
+        let world = try await QueueWorld()
+        let clients = ["big", "small"].map { WorkerClient(name: $0, upstream: 0, topics: [QueueWorld.topic]) }
+        try world.insert(20_000, client: "big", columns: ["due": "now() - interval '1 min'"])
+        try world.insert(1, client: "small")
+        try await world.work(connections: 1, batch: 50, clients: clients)
+        try await world.wait(for: "1", from: "select count(*) from ferry.outcome where client = 'small'")
+        #expect(try #require(Int(try world.query("select count(*) from ferry.push"))) > 10_000)
+        await world.end()
+    }
+
     @Test func `A select that takes too long sends nothing, and says so`() async throws {
         let world = try await QueueWorld()
         try world.insert(1)
@@ -281,6 +324,34 @@ struct QueueWorkerTests {
         try await world.waitForEvent { $0 == .held(client: "bad", .refused(.topicDisallowed)) }
         let tried = world.apns.counts.rejected
         while world.apns.counts.rejected == tried { try await Task.sleep(for: .milliseconds(20)) }
+        await world.end()
+    }
+
+    @Test func `A topic that APNs refuses leaves the client's other topics alone`() async throws {
+        let world = try await QueueWorld { $0.topics = ["com.example.good"] }
+        let clients = [WorkerClient(name: "shop", upstream: 0, topics: ["com.example.good", "com.example.bad"])]
+        let columns = ["headers": #"'{"topic": "com.example.bad"}'"#, "due": "now() - interval '1 min'"]
+        try world.insert(200, prefix: "ba", columns: columns)
+        try world.insert(100)
+        try await world.work(connections: 1, batch: 50, clients: clients)
+        try await world.wait(for: "accepted|100", from: self.words)
+        // Each row of the refused topic was tried once.
+        #expect(world.apns.counts.rejected <= 200)
+        await world.end()
+    }
+
+    @Test func `A held client with many expired rows is released by its first good one`() async throws {
+        let world = try await QueueWorld {
+            $0.rules = [HTTP2Rule(prefix: [0xaa], times: 1, reason: .topicDisallowed)]
+        }
+        try world.insert(1, prefix: "aa")
+        try await world.work(connections: 1, batch: 50)
+        try await world.waitForEvent { $0 == .held(client: "shop", .refused(.topicDisallowed)) }
+        let old = ["due": "now() - interval '1 min'", "expires": "now() - interval '1 s'"]
+        try world.insert(5000, columns: old)
+        try world.insert(100)
+        try await world.wait(for: "accepted|100\nexpired|5000", from: self.words)
+        try await world.waitForEvent { $0 == .released(client: "shop") }
         await world.end()
     }
 

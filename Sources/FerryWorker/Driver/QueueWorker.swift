@@ -23,6 +23,8 @@ package final class QueueWorker: @unchecked Sendable {
     private var held = HeldClients()
     private var counts = Figures()
     private var isLate = false
+    /// Whether the last batch was selected by the age of its rows.
+    private var tookOldest = false
     private var onFinished: [EventLoopPromise<Void>] = []
 
     /// Checks the database, and begins to take rows.
@@ -149,16 +151,34 @@ package final class QueueWorker: @unchecked Sendable {
 
     func isHeld(_ client: Int) -> Bool { self.held.contains(client) }
 
-    /// The select of the next batch.
-    var takeStatement: PostgresStatement {
-        let (held, size) = (self.heldNames, Int64(self.configuration.batch))
-        return held.isEmpty
-            ? PostgresStatement(WorkerSQL.take, [.integer(size)])
-            : PostgresStatement(WorkerSQL.takeBesideHeld, [.texts(held), .integer(size)])
+    private var size: Int64 { Int64(self.configuration.batch) }
+
+    /// Returns the select of the next batch. Of several clients, every other select goes by client. By age alone, the
+    /// million rows of one client would come before the single row of another. While a client is held, none goes by
+    /// age.
+    func nextTake() -> PostgresStatement {
+        let held = self.heldNames
+        self.tookOldest = held.isEmpty && (!self.tookOldest || self.configuration.clients.count == 1)
+        return self.tookOldest
+            ? PostgresStatement(WorkerSQL.takeOldest, [.integer(self.size)])
+            : PostgresStatement(WorkerSQL.takeByClient, [.texts(held), .integer(self.size)])
     }
 
-    /// The name of the held client whose next row is tried now; nil if none is due.
-    func trial() -> String? { self.held.trial(now: .sinceBoot).map { self.configuration.clients[$0].name } }
+    /// Returns the number of the held client that is tried now, and the select of its rows; nil if no trial is due.
+    func nextTrial() -> (client: Int, take: PostgresStatement)? {
+        guard let (client, rows) = self.held.trial(now: .sinceBoot) else { return nil }
+        let name = PostgresValue.text(self.configuration.clients[client].name)
+        let take =
+            switch rows {
+            case .newest: PostgresStatement(WorkerSQL.takeNewestOfClient, [name])
+            case .oldest: PostgresStatement(WorkerSQL.takeOfClient, [name, .integer(1)])
+            case .batch: PostgresStatement(WorkerSQL.takeOfClient, [name, .integer(self.size)])
+            }
+        return (client, take)
+    }
+
+    /// Notes that a trial found rows, and none to send.
+    func giveBackTrial(of client: Int) { self.held.giveBack(client, now: .sinceBoot) }
 
     func note(_ sign: ClientSign, of client: Int) {
         guard let change = self.held.note(sign, of: client, now: .sinceBoot) else { return }

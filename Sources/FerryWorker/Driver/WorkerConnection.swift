@@ -91,6 +91,15 @@ final class WorkerConnection: @unchecked Sendable {
         self.session = PostgresSession(self.worker.settings) { error in
             self.onLoop(of: generation) { self.lost(error) }
         }
+        // The time of the connection must not count as that of the first select.
+        self.session?.send(PostgresStatement("select 1"), within: Self.limit) { answer in
+            self.onLoop(of: generation) {
+                switch answer {
+                case .success: self.machine.connected(now: .sinceBoot)
+                case .failure(let error): self.lost(error)
+                }
+            }
+        }
     }
 
     private static let slowSelect = PostgresError(
@@ -122,25 +131,20 @@ final class WorkerConnection: @unchecked Sendable {
     private func take() {
         guard let session else { return }
         let generation = self.generation
-        let trial = self.worker.trial()
-        let statement =
-            if let trial {
-                PostgresStatement(WorkerSQL.takeOne, [.text(trial)])
-            } else {
-                self.worker.takeStatement
-            }
+        let trial = self.worker.nextTrial()
         session.send(PostgresStatement("begin"), within: Self.limit) { _ in }
-        session.send(statement, within: Self.limit) { answer in
+        session.send(trial?.take ?? self.worker.nextTake(), within: Self.limit) { answer in
             self.onLoop(of: generation) {
                 switch answer {
-                case .success(let rows): self.taken(rows, isTrial: trial != nil)
+                case .success(let rows): self.taken(rows, trialOf: trial?.client)
                 case .failure(let error): self.lost(error)
                 }
             }
         }
     }
 
-    private func taken(_ rows: PostgresRows, isTrial: Bool) {
+    /// - Parameter trialOf: the held client whose rows these are; nil if they are not those of a trial.
+    private func taken(_ rows: PostgresRows, trialOf client: Int?) {
         // The next select takes as long. So the fault is told, and the next one waits.
         guard !self.machine.isSlow(now: .sinceBoot) else { return self.lost(Self.slowSelect) }
         self.takenAt = .sinceBoot
@@ -148,15 +152,18 @@ final class WorkerConnection: @unchecked Sendable {
         let read = self.reader.read(
             rows,
             firstTag: firstTag,
+            sending: client == nil ? .max : 1,
             isUnwritten: self.worker.hasUnwritten,
             into: self.worker.batches
         )
-        self.machine.taken(read, isTrial: isTrial, now: .sinceBoot)
+        self.machine.taken(read, isTrial: client != nil, now: .sinceBoot)
+        guard !self.machine.sends else { return }
         // If the transaction is rolled back, its rows must not be sent.
-        if !self.machine.sends { self.worker.clearBatches() }
+        self.worker.clearBatches()
+        if let client, !read.isEmpty { self.worker.giveBackTrial(of: client) }
     }
 
-    /// Gives the rows that ``taken(_:isTrial:)`` has read to their upstreams.
+    /// Gives the rows that ``taken(_:trialOf:)`` has read to their upstreams.
     private func send() {
         for refused in self.worker.submit() { self.answered(refused, .undelivered(.deadline)) }
     }

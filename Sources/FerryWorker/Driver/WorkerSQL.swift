@@ -3,53 +3,75 @@ internal import NIOCore
 
 /// The statements of a worker.
 enum WorkerSQL {
-    /// Takes rows, `$1` at most. ``RowReader`` has the columns.
+    /// Takes the rows that have been due longest, `$1` at most. ``RowReader`` has the columns.
     ///
-    /// A value that no push can have is not read: some of 100 MB would take longer than a batch may.
-    static let take: StaticString = """
-        select p.id, case when pg_column_size(p.client) <= 1024 then p.client end,
-            case when pg_column_size(p.token) <= 1024 then p.token end,
-            case when pg_column_size(p.payload) <= 16384 then p.payload end,
-            case when pg_column_size(p.headers) > 4096 then '0'::json else p.headers end,
+    /// A value that no push can have is not read: some of 100 MB would take longer than a batch may. The size of a
+    /// compressed value says nothing about its text, and a row that was inserted from another table keeps compressed
+    /// values.
+    static let takeOldest: StaticString = """
+        select p.id, case when octet_length(p.client) <= 1024 then p.client end,
+            case when octet_length(p.token) <= 1024 then p.token end,
+            case when pg_column_size(p.payload) <= 16384
+              and (pg_column_compression(p.payload) is null or octet_length(p.payload::text) <= 16384) then p.payload end,
+            case when pg_column_size(p.headers) > 4096 or octet_length(p.headers::text) > 4096 then '0'::json
+              else p.headers end,
             p.attempts, p.apns_id, p.expires, o.id is not null, coalesce(p.expires <= now(), false)
           from ferry.push p left join ferry.outcome o on o.client = p.client and o.key = p.key
           where p.due <= now() order by p.due, p.id limit $1 for update of p skip locked
         """
-    /// Takes rows while the clients in `$1` are left alone, about `$2` at most. Each of the other clients gets a part.
+    /// Takes rows of the clients in a random order, `$2` at most, and none of the clients in `$1`.
     ///
-    /// A held client may have millions of rows, which stay in the table. This statement reads none of them: it finds
-    /// the names of clients, and then the rows of each, in the index `push_client`. The comparison of two columns at
-    /// once rules out other indexes.
-    static let takeBesideHeld: StaticString = """
-        with recursive c(client) as (
-          (select client from ferry.push order by client limit 1)
+    /// Each client has the same chance to be first, so none waits for the million rows of another. The held clients in
+    /// `$1` may have millions of rows, too. None of them is read, because the statement walks from name to name in the
+    /// index `push_client`. If an application writes another name into each row, the walk ends after 10,000 names. The
+    /// comparison of two columns at once rules out other indexes.
+    static let takeByClient: StaticString = """
+        with recursive c(client, n) as (
+          (select client, 1 from ferry.push order by client limit 1)
           union all
-          select (select p.client from ferry.push p where p.client > c.client order by p.client limit 1)
-            from c where c.client is not null
+          select (select p.client from ferry.push p where p.client > c.client order by p.client limit 1), n + 1
+            from c where c.client is not null and n < 10000
         ), others as materialized (
-          select client from c where client <> all($1::text[]) order by random() limit $2
+          select client from c where client <> all($1::text[]) order by random()
         )
-        select p.id, case when pg_column_size(p.client) <= 1024 then p.client end,
-            case when pg_column_size(p.token) <= 1024 then p.token end,
-            case when pg_column_size(p.payload) <= 16384 then p.payload end,
-            case when pg_column_size(p.headers) > 4096 then '0'::json else p.headers end,
+        select p.id, case when octet_length(p.client) <= 1024 then p.client end,
+            case when octet_length(p.token) <= 1024 then p.token end,
+            case when pg_column_size(p.payload) <= 16384
+              and (pg_column_compression(p.payload) is null or octet_length(p.payload::text) <= 16384) then p.payload end,
+            case when pg_column_size(p.headers) > 4096 or octet_length(p.headers::text) > 4096 then '0'::json
+              else p.headers end,
             p.attempts, p.apns_id, p.expires, o.id is not null, coalesce(p.expires <= now(), false)
           from others cross join lateral (
             select * from ferry.push p
               where (p.client, p.due) >= (others.client, '-infinity') and (p.client, p.due) <= (others.client, now())
-              order by p.client, p.due, p.id limit $2 / (select count(*) from others) for update skip locked
-          ) p left join ferry.outcome o on o.client = p.client and o.key = p.key
+              order by p.client, p.due, p.id limit $2 for update skip locked
+          ) p left join ferry.outcome o on o.client = p.client and o.key = p.key limit $2
         """
-    /// Takes one row of a client, `$1`.
-    static let takeOne: StaticString = """
-        select p.id, case when pg_column_size(p.client) <= 1024 then p.client end,
-            case when pg_column_size(p.token) <= 1024 then p.token end,
-            case when pg_column_size(p.payload) <= 16384 then p.payload end,
-            case when pg_column_size(p.headers) > 4096 then '0'::json else p.headers end,
+    /// Takes the rows of a client, `$1`, that have been due longest, `$2` at most.
+    static let takeOfClient: StaticString = """
+        select p.id, case when octet_length(p.client) <= 1024 then p.client end,
+            case when octet_length(p.token) <= 1024 then p.token end,
+            case when pg_column_size(p.payload) <= 16384
+              and (pg_column_compression(p.payload) is null or octet_length(p.payload::text) <= 16384) then p.payload end,
+            case when pg_column_size(p.headers) > 4096 or octet_length(p.headers::text) > 4096 then '0'::json
+              else p.headers end,
             p.attempts, p.apns_id, p.expires, o.id is not null, coalesce(p.expires <= now(), false)
           from ferry.push p left join ferry.outcome o on o.client = p.client and o.key = p.key
           where (p.client, p.due) >= ($1, '-infinity') and (p.client, p.due) <= ($1, now())
-          order by p.client, p.due, p.id limit 1 for update of p skip locked
+          order by p.client, p.due, p.id limit $2 for update of p skip locked
+        """
+    /// Takes the row of a client, `$1`, that was due last.
+    static let takeNewestOfClient: StaticString = """
+        select p.id, case when octet_length(p.client) <= 1024 then p.client end,
+            case when octet_length(p.token) <= 1024 then p.token end,
+            case when pg_column_size(p.payload) <= 16384
+              and (pg_column_compression(p.payload) is null or octet_length(p.payload::text) <= 16384) then p.payload end,
+            case when pg_column_size(p.headers) > 4096 or octet_length(p.headers::text) > 4096 then '0'::json
+              else p.headers end,
+            p.attempts, p.apns_id, p.expires, o.id is not null, coalesce(p.expires <= now(), false)
+          from ferry.push p left join ferry.outcome o on o.client = p.client and o.key = p.key
+          where (p.client, p.due) >= ($1, '-infinity') and (p.client, p.due) <= ($1, now())
+          order by p.client desc, p.due desc, p.id desc limit 1 for update of p skip locked
         """
     /// Removes rows and writes their outcomes. Rows that another session has removed are passed over: their outcome is that of
     /// the other session. `$5` says whether accepted ones are kept.
@@ -106,7 +128,7 @@ enum WorkerSQL {
         """
 
     /// The settings of a session that takes rows. Plans may use indexes only, because the statistics of a queue are
-    /// never right. `jit` is off, because compiling ``takeBesideHeld`` takes 100 to 300 ms, and running it less than 1
+    /// never right. `jit` is off, because compiling ``takeByClient`` takes 100 to 300 ms, and running it less than 1
     /// ms.
     static let parameters = PostgresSettings.committing.merging([
         "idle_in_transaction_session_timeout": "10s", "enable_seqscan": "off", "enable_bitmapscan": "off",

@@ -6,10 +6,10 @@ package import NIOCore
 /// A batch is an open transaction, whose row locks keep other workers away from its rows.
 ///
 /// ```
-///           connect          take             rows             all have a fate, or 2 s
-///   away ─────────▶ free ─────────▶ taking ─────────▶ sending ─────────────────────────▶ writing
-///    ▲               ▲ └─ fates of late rows ────────────────────────────────────────────▶ │
-///    │               └──────────────────────────── committed ──────────────────────────────┘
+///       connect         connected       take             rows             all have a fate, or 2 s
+///   away ─────▶ connecting ─────▶ free ─────▶ taking ───────────▶ sending ────────────────────▶ writing
+///    ▲                             ▲ └─ fates of late rows ───────────────────────────────────▶ │
+///    │                             └──────────────────────── committed ─────────────────────────┘
 ///    └── the session ended: from every state
 /// ```
 ///
@@ -95,7 +95,7 @@ package struct BatchMachine {
     }
 
     package enum Action: Hashable, Sendable {
-        /// Make a session.
+        /// Make a session. Then call ``connected(now:)``.
         case connect
         /// Begin a transaction and select rows. Then call ``taken(_:isTrial:now:)``.
         case take
@@ -133,10 +133,13 @@ package struct BatchMachine {
         var rows: [Row]
         var unanswered: Int
         var isTrial: Bool
+        /// The clients that got an answer of APNs to a row.
+        var answered: Set<Int> = []
     }
 
     private enum State {
         case away(until: NIODeadline)
+        case connecting
         case free(look: NIODeadline)
         case taking(since: NIODeadline)
         /// The rows are there, and have not been sent yet.
@@ -186,6 +189,7 @@ package struct BatchMachine {
         let own: NIODeadline?
         switch self.state {
         case .away(let until), .sending(_, let until): own = until
+        case .connecting: own = nil
         case .free(let look): own = self.stops == nil ? look : nil
         case .taken(_, let now): own = now
         case .taking, .writing: return self.stops.map { $0 + Self.lastWriteLimit }
@@ -196,9 +200,14 @@ package struct BatchMachine {
 
     // MARK: Inputs
 
+    /// Notes that the session is ready.
+    package mutating func connected(now: NIODeadline) {
+        if case .connecting = self.state { self.state = .free(look: now) }
+    }
+
     /// Takes the rows of a select, which are sent next.
     ///
-    /// - Parameter isTrial: whether the select was for one row of a held client.
+    /// - Parameter isTrial: whether the rows are those of a held client. One of them is sent at most.
     package mutating func taken(_ rows: [Row], isTrial: Bool, now: NIODeadline) {
         guard case .taking = self.state else { return }
         let isSlow = self.isSlow(now: now)
@@ -234,6 +243,10 @@ package struct BatchMachine {
             self.state = .finished
             batch.rows[index].fate = fate
             batch.unanswered -= 1
+            switch outcome {
+            case .accepted, .rejected: if let client = row.client { batch.answered.insert(client) }
+            default: break
+            }
             self.state = .sending(batch, until: until)
             return row
         }
@@ -265,7 +278,7 @@ package struct BatchMachine {
         case .sending(let batch, _): self.leave(batch, hides: false)
         // The changes may have been made. Making them twice does no harm.
         case .writing(let write, _): self.changes.add(write)
-        case .free, .taking, .taken: break
+        case .connecting, .free, .taking, .taken: break
         }
         self.letGo()
         self.state = .away(until: now + self.connectWait)
@@ -295,8 +308,9 @@ package struct BatchMachine {
         case .away(let until):
             if self.isOver(now) { return self.finish() }
             guard now >= until else { return nil }
-            self.state = .free(look: now)
+            self.state = .connecting
             return .connect
+        case .connecting: return self.isOver(now) ? self.finish() : nil
         case .free(let look): return self.stepFree(look, now: now, isHeld)
         case .taken(let batch, _): return self.begin(batch, now: now)
         case .sending(let batch, let until):
@@ -356,7 +370,7 @@ package struct BatchMachine {
 
     private mutating func noteUnanswered(_ batch: Batch) {
         let clients = Set(batch.rows.compactMap { $0.fate == nil ? $0.client : nil })
-        self.unansweredClients = clients.subtracting(batch.rows.compactMap { $0.fate == nil ? nil : $0.client })
+        self.unansweredClients = clients.subtracting(batch.answered)
     }
 
     private mutating func end(_ batch: Batch) -> Action {
@@ -372,11 +386,7 @@ package struct BatchMachine {
     /// Takes the rows out of a batch: those with a fate are to be written, and the others are late.
     private mutating func leave(_ batch: Batch, hides: Bool) {
         for (index, row) in batch.rows.enumerated() {
-            if batch.isTrial, row.fate == .left {
-                // The row is hidden, so that the next trial takes another one. APNs may refuse this row's topic for
-                // ever.
-                self.changes.add(row.id, .hidden)
-            } else if let fate = row.fate {
+            if let fate = row.fate {
                 self.changes.add(row.id, fate)
             } else {
                 self.late[batch.firstTag + UInt64(index)] = row

@@ -2,7 +2,7 @@ package import FerryCore
 package import NIOCore
 
 /// The clients whose rows are left alone, because APNs refuses their credentials or topic, cannot be reached, or does
-/// not answer. One row of each such client is tried each second. A machine without I/O.
+/// not answer. One row of each such client is tried each second: a trial. A machine without I/O.
 package struct HeldClients {
     package enum Cause: Hashable, Sendable {
         /// The reason is nil if the handshake was refused.
@@ -11,6 +11,16 @@ package struct HeldClients {
         /// The rows of a batch got no answer. If APNs refuses the client or cannot be reached later, that cause
         /// replaces this one.
         case unanswered
+    }
+
+    /// The rows of a held client that a trial takes.
+    package enum Trial: Hashable, Sendable {
+        /// The row that was due last. The older ones may have expired, or may be of a topic that APNs refuses.
+        case newest
+        /// The row that has been due longest.
+        case oldest
+        /// A batch of the oldest, of which one row is sent at most: the oldest row did not need to be sent.
+        case batch
     }
 
     package enum Change: Hashable, Sendable {
@@ -26,7 +36,7 @@ package struct HeldClients {
     /// all the time.
     package static let reportInterval: TimeAmount = .minutes(1)
 
-    private var held: [Int: (cause: Cause, nextTrial: NIODeadline)] = [:]
+    private var held: [Int: (cause: Cause, nextTrial: NIODeadline, trial: Trial)] = [:]
     private var nextTrial: NIODeadline = .distantPast
     private var reported: [Int: (cause: Cause, at: NIODeadline)] = [:]
 
@@ -55,7 +65,7 @@ package struct HeldClients {
             guard present.cause == .unanswered, cause != .unanswered else { return nil }
             self.held[client]?.cause = cause
         } else {
-            self.held[client] = (cause, now + Self.trialInterval)
+            self.held[client] = (cause, now + Self.trialInterval, .newest)
         }
         if let last = self.reported[client], now - last.at < Self.reportInterval,
             last.cause != .unanswered || cause == .unanswered
@@ -67,12 +77,20 @@ package struct HeldClients {
     }
 
     /// Returns the client whose turn it is to be tried, and sets its next turn.
-    package mutating func trial(now: NIODeadline) -> Int? {
+    package mutating func trial(now: NIODeadline) -> (client: Int, rows: Trial)? {
         guard self.nextTrial <= now,
             let (client, hold) = self.held.min(by: { $0.value.nextTrial < $1.value.nextTrial }), hold.nextTrial <= now
         else { return nil }
         self.held[client]?.nextTrial = now + Self.trialInterval
+        self.held[client]?.trial = hold.trial == .newest ? .oldest : .newest
         self.nextTrial = now + Self.trialPause
-        return client
+        return (client, hold.trial)
+    }
+
+    /// Gives back the turn of a client whose trial found only rows that need not be sent, such as expired ones. The next
+    /// trial takes a batch. Otherwise the outcomes of expired rows would be written one by one.
+    package mutating func giveBack(_ client: Int, now: NIODeadline) {
+        self.held[client]?.nextTrial = now + Self.trialPause
+        self.held[client]?.trial = .batch
     }
 }

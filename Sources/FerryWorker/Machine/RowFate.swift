@@ -7,7 +7,7 @@ package enum RowFate: Hashable, Sendable {
     case done(Ending)
     /// The row stays and is due after a while. `attempts` grows.
     case again(after: TimeAmount)
-    /// The row stays, and is not due for a minute.
+    /// The row stays, and is not due for a minute. `attempts` does not grow.
     case hidden
     /// The row stays as it is.
     case left
@@ -57,14 +57,16 @@ package enum RowFate: Hashable, Sendable {
         case .expired: self = .done(Ending(.expired))
         case .rejected(let rejection):
             switch ClientSign(rejection) {
-            case .refused: self = .left
+            // A row that stayed due would be the first of the next batch. Rows of a topic that APNs refuses would then be
+            // sent again and again, before those of the client's other topics.
+            case .refused: self = .hidden
             case .silent: self = again(Self.busyWaits)
             case .works, .unreachable, .unanswered:
                 let status = rejection.status.flatMap { Int16(exactly: $0) }
                 self = .done(Ending(.rejected, status: status, reason: rejection.reason.rawValue))
             }
-        case .undelivered(.credentials), .undelivered(.shutDown), .undelivered(.released), .undelivered(.cancelled):
-            self = .left
+        case .undelivered(.credentials): self = .hidden
+        case .undelivered(.shutDown), .undelivered(.released), .undelivered(.cancelled): self = .left
         case .undelivered: self = again(Self.otherWaits)
         case .uncertain(let cause):
             // Only a first attempt is repeated, because `attempts` does not tell whether an earlier one may have

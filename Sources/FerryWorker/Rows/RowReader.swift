@@ -18,14 +18,17 @@ struct RowReader {
 
     /// - Parameters:
     ///   - firstTag: the tag of the first row.
+    ///   - limit: the largest number of rows to send. Further rows are left as they are.
     ///   - isUnwritten: whether the row with a number was sent and its fate is not written. Such a row is not sent again.
     ///   - batches: receive the notifications, by the number of their upstream.
     mutating func read(
         _ rows: PostgresRows,
         firstTag: UInt64,
+        sending limit: Int,
         isUnwritten: (Int64) -> Bool,
         into batches: [UpstreamBatch]
     ) -> [BatchMachine.Row] {
+        var sent = 0
         var read: [BatchMachine.Row] = []
         read.reserveCapacity(rows.count)
         for index in 0..<rows.count {
@@ -42,9 +45,12 @@ struct RowReader {
                 row.fate = .done(.init(.duplicate))
             } else if rows.boolean(index, Column.isExpired) == true {
                 row.fate = .done(.init(.expired))
+            } else if sent == limit {
+                row.fate = .left
             } else {
                 do throws(Refusal) {
                     try self.append(rows, index, client, tag: firstTag + UInt64(index), into: batches)
+                    sent += 1
                 } catch {
                     row.fate = .done(.init(.rejected, reason: error.text))
                 }
@@ -118,7 +124,7 @@ struct RowReader {
         return Expiration(epochSeconds: isTooLarge ? .max : UInt32(clamping: max(sum / 1_000_000, 1)))
     }
 
-    /// The columns of ``WorkerSQL/take``.
+    /// The columns of ``WorkerSQL/takeOldest``.
     private enum Column {
         static let id = 0
         static let client = 1
