@@ -219,7 +219,11 @@ package struct Dispatch: ~Copyable {
         self.stage = .abandoned(isKept: isKept)
         self.delayed = Heap()
         for outgoing in self.outgoing {
-            for id in outgoing.takeTags() { self.jobs.change(JobID(rawValue: id)) { $0.way = .none } }
+            for id in outgoing.takeTags() {
+                self.jobs.change(JobID(rawValue: id)) { $0.way = .none }
+                self.underWay -= 1
+                outgoing.underWay -= 1
+            }
         }
     }
 

@@ -36,6 +36,18 @@ import Testing
         #expect(scene.acceptAll().sorted { $0[0] < $1[0] } == (2...20).map { [$0] })
     }
 
+    @Test func `what the provider had no room for is not under way after the end`() throws {
+        let scene = try GatewayStoreScene()
+        scene.providerRoom = 1
+        let connection = scene.connect()
+        for name: UInt8 in 1...4 { scene.push([name], UInt32(name), on: connection) }
+        #expect(scene.sentTokens == [[1]])
+        scene.machine.abandon()
+        #expect(scene.machine.figures(now: scene.now).underWay == 1)
+        scene.answer([1])
+        #expect(scene.machine.figures(now: scene.now).underWay == 0)
+    }
+
     @Test func `after the end nothing goes out over a side connection, either`() throws {
         let scene = try GatewayStoreScene(upstreamKey: Self.key)
         scene.warm()

@@ -24,6 +24,8 @@ final class GatewayStoreScene {
     var fileAnswers = true
     /// Why that file takes no line; nil if it takes them.
     var fileTrouble: String?
+    /// The number of notifications that the provider takes from now on.
+    var providerRoom = Int.max
     private let answers = Answers()
     private var clockLag: UInt32 = 0
 
@@ -158,7 +160,10 @@ final class GatewayStoreScene {
             self.writeList()
             self.events += self.machine.takeEvents()
             self.machine.withBatches(for: 0) { _, batch in
-                while let next = batch.popFirst() { self.sent.append(next) }
+                while self.providerRoom > 0, let next = batch.popFirst() {
+                    self.providerRoom -= 1
+                    self.sent.append(next)
+                }
             }
             for commit in self.machine.takeCommits(now: self.now) {
                 let (number, answers) = (commit.segment.number, self.answers)
