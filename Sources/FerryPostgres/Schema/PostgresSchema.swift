@@ -190,7 +190,9 @@ package enum PostgresSchema {
         end $$
         """,
         // Writes a group commit. Returns false if the caller no longer owns the shard. Then the segment is kept in `ferry.late`,
-        // unless the new owner has read it.
+        // unless the new owner has read it. An owner's commits come in order: after a refused one, those that are on
+        // their way are refused, too. Otherwise `ferry.taken.last` of the next take would cover the refused one, and its
+        // owner could not hand it over. `ferry.number` is the number of the session's last commit.
         """
         create function ferry.append(_shard int, _terms uuid[], _number bigint, _bytes bytea, _drops bigint[], _late bigint[],
           _kinds smallint[], _keys bytea[], _values bytea[]) returns boolean
@@ -201,6 +203,10 @@ package enum PostgresSchema {
         begin
           ours := exists (select from ferry.shard where id = _shard and term = any(_terms) and pid = pg_backend_pid());
           if ours then
+            if nullif(current_setting('ferry.number', true), '')::bigint <> _number - 1 then
+              raise 'The commit before % was refused.', _number;
+            end if;
+            perform set_config('ferry.number', _number::text, false);
             insert into ferry.segment values (_shard, _number, _bytes)
               on conflict (shard, number) do update set bytes = excluded.bytes;
             if _drops <> '{}' then delete from ferry.segment where shard = _shard and number = any(_drops); end if;

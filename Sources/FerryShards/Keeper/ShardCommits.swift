@@ -6,22 +6,30 @@ internal import NIOCore
 ///
 /// ```
 ///   ring: answered, kept for 10 s │ under way on the session │ not sent
-///   ◀────────────── written again after a come-back, from the left ────▶
+///       ◀───────── written again after a come-back, from the first that PostgreSQL lacks ─────────▶
 /// ```
 ///
-/// A failover of PostgreSQL may lose commits that it has answered. So an owner that comes back writes them again, in
+/// A failover may lose the last commits that PostgreSQL has answered. So an owner that comes back writes them again, in
 /// order: a take notes the largest number that it finds, and smaller ones are refused afterwards.
 struct ShardCommits {
     private struct Entry {
         var commit: StoreCommit
-        /// Whether the gateway has its answer.
-        var isAnswered = false
-        /// When PostgreSQL answered last.
+        var stage = Stage.new
+        /// When PostgreSQL was last known to have the commit.
         var writtenAt = NIODeadline.distantPast
 
         var length: Int {
             self.commit.changes.reduce(self.commit.segment.bytes.count) { $0 + $1.key.count + ($1.value?.count ?? 0) }
         }
+    }
+
+    private enum Stage {
+        /// The gateway waits for the answer.
+        case new
+        /// The gateway has the answer, and PostgreSQL has the commit, unless a failover lost it.
+        case written
+        /// The gateway has the answer. PostgreSQL lacked the commit, and has not answered it again.
+        case lost
     }
 
     private let rules: ShardRules
@@ -45,6 +53,7 @@ struct ShardCommits {
     /// Returns the next commit to send, if there is room on the session.
     mutating func next() -> StoreCommit? {
         guard self.hasUnsent, self.underWay < self.rules.underWay else { return nil }
+        if self.unwritten[self.underWay].stage == .written { self.unwritten[self.underWay].stage = .lost }
         self.underWay += 1
         return self.unwritten[self.underWay - 1].commit
     }
@@ -55,9 +64,9 @@ struct ShardCommits {
     mutating func answered(keepFrom now: NIODeadline?) -> (commit: StoreCommit, isNew: Bool)? {
         guard self.underWay > 0, var entry = self.unwritten.popFirst() else { return nil }
         self.underWay -= 1
-        let isNew = !entry.isAnswered
+        let isNew = entry.stage == .new
         if let now {
-            entry.isAnswered = true
+            entry.stage = .written
             entry.writtenAt = now
             self.ring.append(entry)
             self.ringLength += entry.length
@@ -85,9 +94,23 @@ struct ShardCommits {
         self.underWay = 0
     }
 
+    /// Notes that PostgreSQL has the commit with this number, and so the written ones before it. They are not written
+    /// again: ten seconds of commits may take ten seconds, and the owner has no right to forward meanwhile. A commit
+    /// that was refused stays unwritten, although PostgreSQL has later ones.
+    mutating func found(upTo last: UInt64, now: NIODeadline) {
+        while self.underWay == 0, var first = self.unwritten.first, first.stage == .written,
+            first.commit.segment.number <= last
+        {
+            first.writtenAt = now
+            self.unwritten.removeFirst()
+            self.ring.append(first)
+            self.ringLength += first.length
+        }
+    }
+
     /// Removes all commits. Returns the numbers of those whose answer the gateway waits for.
     mutating func abandon() -> [UInt64] {
         defer { self = ShardCommits(self.rules) }
-        return self.unwritten.filter { !$0.isAnswered }.map(\.commit.segment.number)
+        return self.unwritten.filter { $0.stage == .new }.map(\.commit.segment.number)
     }
 }

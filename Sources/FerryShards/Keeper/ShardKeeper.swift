@@ -346,8 +346,9 @@ package struct ShardKeeper: Sendable {
         case (.taking, .take, .taken(nil)):
             self.end(.notTaken)
 
-        case (.comingBack, .retake, .retaken(.owner(let term))):
+        case (.comingBack, .retake, .retaken(.owner(let term, let last))):
             self.confirm(term)
+            if let last { self.commits.found(upTo: last, now: now) }
             var owner = Owner(beatAt: now, missing: self.commits.count)
             // In such a long absence another process may have taken the shard, and a failover may have lost its take.
             // The other process may have the right until `restUntil`.

@@ -70,8 +70,9 @@ package struct ShardTaken: Hashable, Sendable {
 
 /// The answer to an owner that comes back.
 package enum ShardReturn: Hashable, Sendable {
-    /// The process is still the owner, under this term.
-    case owner(ShardTerm)
+    /// The process is still the owner, under this term. PostgreSQL has its commits up to `last`, the largest number of a
+    /// segment; nil: it has no segment.
+    case owner(ShardTerm, last: UInt64?)
     /// A session has the lock. If it is an earlier one of this owner, the statement ends it.
     case busy
     /// Another process has owned the shard since.

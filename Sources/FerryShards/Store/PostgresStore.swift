@@ -84,7 +84,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     private var stage = Stage.new
     private var keeper: ShardKeeper
     private var inputs: Deque<ShardInput> = []
-    private var line: (id: ShardSession, session: PostgresSession)?
+    private var line: (id: ShardSession, session: PostgresSession, hasCommits: Bool)?
     private var hashKey: [UInt8] = []
     /// The epoch before the take; nil after the first commit.
     private var unusedEpoch: Int64?
@@ -455,7 +455,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
                 self.take(.ended(id))
             }
         }
-        self.line = (id, session)
+        self.line = (id, session, false)
         session.send(PostgresStatement(ShardSQL.meta), within: Self.statementLimit) { answer in
             self.execute { self.connected(id, answer) }
         }
@@ -484,6 +484,11 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
 
     private func send(_ statement: ShardStatement, _ id: ShardSession) {
         guard let line, line.id == id else { return }
+        if case .append(let commit, _) = statement, !line.hasCommits {
+            self.line?.hasCommits = true
+            let before = PostgresValue.text("\(Int64(bitPattern: commit.segment.number) - 1)")
+            line.session.send(PostgresStatement(ShardSQL.number, [before]), within: Self.statementLimit) { _ in }
+        }
         let sql = statement.sql(shard: self.place.shard, node: self.place.node, unused: self.unusedEpoch)
         line.session.send(sql, within: Self.statementLimit) { answer in
             let read: ShardAnswer

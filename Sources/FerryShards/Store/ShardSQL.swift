@@ -38,8 +38,15 @@ enum ShardSQL {
         select t.epoch, t.term::text, t.before::text, t.node, s.epoch
           from ferry.shard s cross join lateral ferry.take($1::int, $2, $3::uuid) t where s.id = $1::int
         """
-    static let retake: StaticString = "select ferry.retake($1::int, $2, $3::uuid[], $4, $5::uuid)"
+    /// The second column is the largest number of a segment. It may lack a commit that the owner's former session writes
+    /// at this moment. Such a commit has no answer, and is written again in any case.
+    static let retake: StaticString = """
+        select ferry.retake($1::int, $2, $3::uuid[], $4, $5::uuid),
+          (select max(number) from ferry.segment where shard = $1::int)
+        """
     static let append: StaticString = "select ferry.append($1::int, $2::uuid[], $3, $4, $5, $6, $7, $8, $9)"
+    /// Sets the number before the first commit of a session: see `ferry.append`.
+    static let number: StaticString = "select set_config('ferry.number', $1, false)"
     static let beat: StaticString = """
         select s.wanted, l.number, l.bytes from ferry.shard s left join ferry.late l on l.shard = s.id and not l.done
            and l.number <> all($3::bigint[])

@@ -60,7 +60,9 @@ extension ShardStatement {
             switch rows.text(0, 0) {
             case "busy": return .retaken(.busy)
             case "fenced": return .retaken(.fenced)
-            case let term?: return .retaken(.owner(ShardTerm(term)))
+            case let term?:
+                let last = rows.integer(0, 1).map { UInt64(bitPattern: $0) }
+                return .retaken(.owner(ShardTerm(term), last: last))
             case nil: return .failed("PostgreSQL gave no answer to a come-back.")
             }
         case .append:

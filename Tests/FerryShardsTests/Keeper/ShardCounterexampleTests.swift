@@ -145,6 +145,17 @@ import Testing
         }
     }
 
+    /// The commits after the refused one are on their way. If PostgreSQL took them, the next owner's take would cover it.
+    @Test func `S8: PostgreSQL takes the commits after a refused one`() {
+        Self.compare(seeds: 60, without: { $0.refusesGaps = false }) { generator in
+            let cut = Self.random(5500...6500, &generator)
+            return [
+                (cut - 1500, .slowDisk(for: 3000, commit: 300)), (cut - 1500, .refusals(for: 3000)),
+                (cut, .cut(Self.owner, for: 15_000)),
+            ]
+        }
+    }
+
     @Test func `S9: a statement of the come-back has no deadline`() {
         Self.compare(without: { $0.keeper.returnHasDeadline = false }) { generator in
             [(5000, .endSessions), (Self.random(5001...5004, &generator), .forgetSession(Self.owner))]

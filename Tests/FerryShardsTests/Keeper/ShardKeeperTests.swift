@@ -121,7 +121,7 @@ import Testing
         #expect(driver.pass(.commit(Self.commit(4))) == [])
         let retake = ShardStatement.retake(terms: [Self.first, Self.mine, Self.back], epoch: 5, fresh: Self.back)
         #expect(driver.connected() == [.send(retake, driver.session)])
-        #expect(Self.sent(driver.answer(.retaken(.owner(Self.back)))) == [1, 2, 3, 4])
+        #expect(Self.sent(driver.answer(.retaken(.owner(Self.back, last: nil)))) == [1, 2, 3, 4])
 
         // The gateway has the answer to 1, and the right comes back with the last one.
         #expect(driver.answer(.appended(isOwner: true)) == [])
@@ -129,6 +129,42 @@ import Testing
         #expect(driver.answer(.appended(isOwner: true)) == [.answer(3, .durable)])
         let end = driver.now + .seconds(3)
         #expect(driver.answer(.appended(isOwner: true)) == [.answer(4, .durable), .right(.until(end))])
+    }
+
+    @Test func `an owner that comes back writes only the commits that PostgreSQL lacks`() {
+        var driver = Driver.owner()
+        for number in 1...4 as ClosedRange<UInt64> { _ = driver.pass(.commit(Self.commit(number))) }
+        for _ in 1...3 { _ = driver.answer(.appended(isOwner: true)) }
+        // PostgreSQL has the third commit, and a failover loses it at the end of the next session.
+        for (last, written) in [(3, [4]), (2, [3, 4])] as [(UInt64, [UInt64])] {
+            driver.now = driver.now + .seconds(1)
+            _ = driver.pass(.ended(driver.session))
+            _ = driver.connected()
+            #expect(Self.sent(driver.answer(.retaken(.owner(Self.back, last: last)))) == written)
+        }
+        // It wrote the fourth, but the answer to it was lost.
+        _ = driver.answer(.appended(isOwner: true))
+        driver.now = driver.now + .seconds(1)
+        _ = driver.pass(.ended(driver.session))
+        _ = driver.connected()
+        #expect(Self.sent(driver.answer(.retaken(.owner(Self.back, last: 4)))) == [4])
+        #expect(driver.answer(.appended(isOwner: true)).contains(.answer(4, .durable)))
+    }
+
+    @Test func `a commit that was refused when it was written again is not passed over`() {
+        var driver = Driver.owner()
+        for number in 1...3 as ClosedRange<UInt64> { _ = driver.pass(.commit(Self.commit(number))) }
+        for _ in 1...3 { _ = driver.answer(.appended(isOwner: true)) }
+        // A failover lost all three. The server refuses the second, and writes the third.
+        driver.now = driver.now + .seconds(1)
+        _ = driver.pass(.ended(driver.session))
+        _ = driver.connected()
+        #expect(Self.sent(driver.answer(.retaken(.owner(Self.back, last: nil)))) == [1, 2, 3])
+        _ = driver.answer(.appended(isOwner: true))
+        _ = driver.answer(.failed("The disk is full."))
+        _ = driver.wait(1000)
+        _ = driver.connected()
+        #expect(Self.sent(driver.answer(.retaken(.owner(Self.back, last: 3)))) == [2, 3])
     }
 
     @Test func `an owner knows its own terms after any number of tries without an answer`() throws {
@@ -148,7 +184,7 @@ import Testing
 
         // A failover may bring the owner's own term back after a come-back, too.
         _ = driver.connected()
-        _ = driver.answer(.retaken(.owner(fresh)))
+        _ = driver.answer(.retaken(.owner(fresh, last: nil)))
         _ = driver.pass(.ended(driver.session))
         _ = driver.wait(500)
         guard case .send(.retake(let later, _, _), _) = try #require(driver.connected().first) else {
@@ -303,7 +339,7 @@ import Testing
         // A failover has lost all of them.
         _ = driver.pass(.ended(driver.session))
         _ = driver.connected()
-        _ = driver.answer(.retaken(.owner(Self.back)))
+        _ = driver.answer(.retaken(.owner(Self.back, last: nil)))
         for _ in 1...16 { _ = driver.answer(.appended(isOwner: true)) }
         #expect(driver.answer(.beat(ShardBeat(late: late))) == [])
     }
@@ -360,7 +396,7 @@ import Testing
         #expect(driver.wait(3500).contains(.right(.fromMemory)))
         for number in 1...3 as ClosedRange<UInt64> { _ = driver.pass(.commit(Self.commit(number))) }
         _ = driver.connected()
-        #expect(Self.sent(driver.answer(.retaken(.owner(Self.back)))) == [1, 2, 3])
+        #expect(Self.sent(driver.answer(.retaken(.owner(Self.back, last: nil)))) == [1, 2, 3])
         _ = driver.pass(.commit(Self.commit(4)))
         for _ in 1...2 { #expect(driver.answer(.appended(isOwner: true)).allSatisfy { !$0.isRight }) }
         #expect(driver.answer(.appended(isOwner: true)).contains { $0.isRight && $0 != .right(.fromMemory) })

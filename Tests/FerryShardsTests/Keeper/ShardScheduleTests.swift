@@ -40,7 +40,7 @@ import Testing
         let times = [200, 1000, 2500, 3500, 5000, 7500, 9000, 12_000, 15_000]
         let time = (times.randomElement(using: &generator) ?? 1000) + Int.random(in: 0...1500, using: &generator)
         let restart = Bool.random(using: &generator) ? Int.random(in: 100...8000, using: &generator) : 16_000
-        switch Int.random(in: 0..<14, using: &generator) {
+        switch Int.random(in: 0..<15, using: &generator) {
         case 0, 1: return .kill(index, restartAfter: restart, isMachineGone: Bool.random(using: &generator))
         case 2, 3: return .pause(index, for: time, isFrozen: Int.random(in: 0..<5, using: &generator) == 0)
         case 4: return .cut(index, for: time)
@@ -54,6 +54,7 @@ import Testing
         case 10: return .crash(for: min(time, 9000), isSilent: Bool.random(using: &generator))
         case 11: return .slowDisk(for: time, commit: Int.random(in: 50...2500, using: &generator))
         case 12: return .stall(for: min(time, 6000))
+        case 13: return .refusals(for: min(time, 3000))
         default:
             return Bool.random(using: &generator)
                 ? .terminate(index, restartAfter: restart) : .move(to: index)

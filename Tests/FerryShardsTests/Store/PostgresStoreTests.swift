@@ -84,6 +84,13 @@ struct PostgresStoreTests {
         try await database.until { owner.news.count { $0 == .returned } == 4 && owner.store.right.isHeld }
         #expect(!owner.news.contains(.fenced))
         #expect(try await owner.store.segments(after: 0).map(\.number) == Array(1...20))
+
+        // What PostgreSQL has is not written again.
+        let versions = "select string_agg(xmin::text, ' ' order by number) from ferry.segment where number <= 20"
+        let written = try database.query(versions)
+        try database.endSessions(of: "gw1")
+        #expect(await owner.commit(21, epoch) == .durable)
+        #expect(try database.query(versions) == written)
         await owner.store.close()
     }
 
@@ -165,6 +172,25 @@ struct PostgresStoreTests {
         try database.query("alter table ferry.segment rename to other")
         let refused = await #expect(throws: StoreError.self) { try await owner.store.segments(after: 0) }
         #expect(refused?.isInUse == false)
+        await owner.store.close()
+    }
+
+    @Test func `After a refused commit, PostgreSQL takes none of those that are on their way`() async throws {
+        let database = try await ShardDatabase()
+        let owner = try TestOwner(database, "gw1")
+        let epoch = try await owner.store.open().epoch
+        #expect(await owner.commit(1, epoch) == .durable)
+        try database.query("alter table ferry.segment add constraint full_disk check (number <> 2)")
+        let answers = Locked<[StoreAnswer]>([])
+        for number in [2, 3] as [UInt64] {
+            let commit = StoreCommit(epoch: epoch, segment: StoredSegment(number: number, bytes: [1]))
+            owner.store.append(commit) { answer in answers.withLock { $0.append(answer) } }
+        }
+        try await database.until { owner.news.contains { if case .trouble = $0 { true } else { false } } }
+        #expect(try database.query("select max(number) from ferry.segment") == "1")
+        try database.query("alter table ferry.segment drop constraint full_disk")
+        try await database.until { answers.withLock { $0 } == [.durable, .durable] }
+        #expect(try await owner.store.segments(after: 0).map(\.number) == [1, 2, 3])
         await owner.store.close()
     }
 

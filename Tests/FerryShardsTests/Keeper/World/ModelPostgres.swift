@@ -57,6 +57,8 @@ final class ModelPostgres {
     private(set) var hasLostCommits = false
     /// The time of a commit, in microseconds.
     var commitTime = ModelPostgres.usualTime
+    /// Until then, one of four commits is refused.
+    var refusesUntil = NIODeadline.distantPast
     static let usualTime: ClosedRange<Int64> = 200...2000
 
     init(_ world: ShardWorld, shards count: Int) {
@@ -142,7 +144,17 @@ final class ModelPostgres {
         case .retake(let terms, let epoch, let fresh):
             let fresh = self.world.rules.namesTerm ? fresh : self.world.term()
             return .retaken(self.retake(terms, epoch, fresh, on: backend))
-        case .append(let commit, let terms): return .appended(isOwner: self.append(commit, terms, on: backend))
+        case .append(let commit, let terms):
+            let before = backend.number ?? commit.segment.number - 1
+            backend.number = before
+            guard self.world.now >= self.refusesUntil || self.world.number(0...3) > 0 else {
+                return .failed("The disk is full.")
+            }
+            if self.world.rules.refusesGaps, self.isOurs(terms, on: backend), before != commit.segment.number - 1 {
+                return .failed("The commit before was refused.")
+            }
+            backend.number = commit.segment.number
+            return .appended(isOwner: self.append(commit, terms, on: backend))
         case .beat(let term, let known):
             guard self[backend].term == term, self[backend].pid == backend.pid || !self.world.rules.hasOneSession
             else { return .beat(nil) }
@@ -214,7 +226,7 @@ final class ModelPostgres {
         self[backend].isFreed = false
         self[backend].pid = backend.pid
         self.world.note("\(backend.process.name) is back in shard \(backend.shard)")
-        return .owner(self[backend].term)
+        return .owner(self[backend].term, last: self[backend].segments.keys.max())
     }
 
     private func append(_ commit: StoreCommit, _ terms: [ShardTerm], on backend: Backend) -> Bool {
@@ -269,6 +281,8 @@ final class Backend {
     private var isBusy = false
     private var isAtEnd = false
     private(set) var isAlive = true
+    /// The number of the last commit.
+    var number: UInt64?
     private var activeAt: NIODeadline
 
     init(_ postgres: ModelPostgres, pid: Int, _ session: ModelSession) {

@@ -13,6 +13,8 @@ enum ShardFault: CustomStringConvertible {
     case forgetSession(Int)
     case crash(for: Int, losing: Int? = nil, isSilent: Bool = false)
     case slowDisk(for: Int, commit: Int)
+    /// PostgreSQL refuses one of four commits.
+    case refusals(for: Int)
     case terminate(Int, restartAfter: Int?)
     case move(to: Int)
     /// APNs takes no request.
@@ -31,6 +33,7 @@ enum ShardFault: CustomStringConvertible {
         case .forgetSession(let index): "forget the session of \(index)"
         case .crash(let time, let loss, let isSilent): "crash for \(time), losing \(loss as Any), silent \(isSilent)"
         case .slowDisk(let time, let commit): "slow disk for \(time), commits take \(commit)"
+        case .refusals(let time): "refusals for \(time)"
         case .terminate(let index, let after): "SIGTERM \(index), restart \(after as Any)"
         case .move(let index): "move to \(index)"
         case .stall(let time): "APNs takes nothing for \(time)"
@@ -42,7 +45,7 @@ enum ShardFault: CustomStringConvertible {
         switch self {
         case .kill(_, let after, _), .terminate(_, let after): after ?? 0
         case .pause(_, let time, _), .cut(_, let time, _, _), .crash(let time, _, _), .slowDisk(let time, _): time
-        case .stall(let time): time
+        case .stall(let time), .refusals(let time): time
         case .endSessions, .forgetSession, .move: 0
         }
     }
@@ -80,6 +83,8 @@ extension ShardWorld {
         case .slowDisk(let time, let commit):
             self.postgres.commitTime = Int64(commit * 500)...Int64(commit * 1000)
             self.after(.milliseconds(Int64(time))) { self.postgres.commitTime = ModelPostgres.usualTime }
+        case .refusals(let time):
+            self.postgres.refusesUntil = max(self.postgres.refusesUntil, self.now + .milliseconds(Int64(time)))
         case .terminate(let index, let restartAfter):
             let process = self.process(index)
             process.terminate()

@@ -39,6 +39,8 @@ struct WorldRules {
     var hasOneSession = true
     /// S19: a process waits for a shard that has its own name, too.
     var everybodyWaits = true
+    /// S8: PostgreSQL refuses the commits after a refused one.
+    var refusesGaps = true
     /// The owner names the term of a come-back before it asks.
     var namesTerm = true
     /// A take asks for the term under which the shard was free.
