@@ -8,6 +8,7 @@ public struct SendAttemptResult: RawRepresentable, Hashable, Sendable, CustomStr
     /// Makes a result of any word: a list that Apple may extend.
     public init(rawValue: String) { self.rawValue = rawValue }
 
+    /// The same as ``rawValue``.
     public var description: String { self.rawValue }
 
     /// The server answered with a status from 200 to 206.
@@ -56,7 +57,7 @@ public enum NotificationAnswer: Hashable, Sendable {
         case unsuccessful
     }
 
-    /// What the App Store makes of the answer.
+    /// How the App Store treats the answer.
     public var meaning: Meaning {
         switch self {
         case .status(200...206): .success
