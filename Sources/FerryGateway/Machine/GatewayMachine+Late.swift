@@ -5,19 +5,22 @@ internal import NIOCore
 /// The late segments: segments that a former owner of a shared store handed over, because it could no longer commit
 /// them as the owner.
 extension GatewayMachine {
-    /// The largest number of late segments that are remembered. A segment comes again only until the commit that takes
-    /// it over is durable.
+    /// The largest number of late segments that are remembered. A segment comes again only soon after it was handed over.
     private static let seenLimit = 65_536
 
-    /// Takes late segments. Segments that were seen before are ignored.
+    /// Takes late segments. One that was taken over before comes again if a failover lost it, and the former owner handed
+    /// it over again. It is only marked as taken over then.
     ///
     /// A notification without an answer becomes a job. It goes out when the commit that takes the late segment over is
     /// durable. The notifications of each connection open an episode, as after a crash.
     func takeOver(_ segments: [StoredSegment], now: Moment) {
         // At the end, late segments stay in the store for the next owner.
         guard self.handover == nil, self.endsAt == nil, let journal = self.journal else { return }
-        if self.seenLate.count > Self.seenLimit { self.seenLate = [] }
-        let late = segments.filter { self.seenLate.insert($0.number).inserted }
+        if self.seenLate.count > Self.seenLimit { self.seenLate = [:] }
+        let late = segments.filter { self.seenLate[$0.number] == nil }
+        for segment in segments where self.seenLate[segment.number] == true {
+            self.journal?.tookOver(segment.number, now: now)
+        }
         guard !late.isEmpty else { return }
         let identities = Dictionary(
             self.dispatch.identities.enumerated().map { ($1.storeName, $0) },
@@ -43,7 +46,11 @@ extension GatewayMachine {
             guard self.takenOver.insert(id).inserted else { continue }
             self.takeOver(Job(unanswered, identity: identity, now: now), as: id, now: now)
         }
-        for segment in late where left[segment.number] == nil { self.journal?.tookOver(segment.number, now: now) }
+        for segment in late {
+            let isTakenOver = left[segment.number] == nil
+            self.seenLate[segment.number] = isTakenOver
+            if isTakenOver { self.journal?.tookOver(segment.number, now: now) }
+        }
         self.collectNotes(now: now)
     }
 

@@ -79,9 +79,9 @@ final class GatewayMachine {
     let isShared: Bool
     /// Whether error responses may be written. The owner sets it before each input.
     var mayTell = true
-    /// The late segments that this process has seen, and the notifications that it has from earlier owners. Late
-    /// segments may bring both a second time.
-    var seenLate: Set<UInt64> = []
+    /// The late segments that this process has seen, with whether it took them over, and the notifications that it has
+    /// from earlier owners. Late segments may bring both a second time.
+    var seenLate: [UInt64: Bool] = [:]
     var takenOver: Set<JobID> = []
     /// The notifications that went from owner to owner in late segments.
     var late = GatewayFigures.Late()

@@ -74,8 +74,8 @@ package enum ShardEnding: Hashable, Sendable {
     case released(isFreed: Bool)
     /// Another process owns the shard, and has all commits.
     case handedOver
-    /// The process ended first.
-    case abandoned
+    /// The process ended first. A failover may have lost what was handed over, if it is not settled.
+    case abandoned(mayLoseHandOver: Bool)
 }
 
 /// The behaviour of an owner while PostgreSQL is away: `store.away` of the configuration.

@@ -5,12 +5,14 @@ internal import NIOCore
 /// The commits of an owner, in the order of their numbers.
 ///
 /// ```
-///   ring: answered, kept for 10 s │ under way on the session │ not sent
+///   ring: answered, kept for 10 s, │ under way on the session │ not sent
+///   or by a fenced owner for 0.3 s │                          │
 ///       ◀───────── written again after a come-back, from the first that PostgreSQL lacks ─────────▶
 /// ```
 ///
 /// A failover may lose the last commits that PostgreSQL has answered. So an owner that comes back writes them again, in
-/// order: a take notes the largest number that it finds, and smaller ones are refused afterwards.
+/// order: a take notes the largest number that it finds, and smaller ones are refused afterwards. A fenced owner whose
+/// session ends hands its commits over again.
 struct ShardCommits {
     private struct Entry {
         var commit: StoreCommit
@@ -28,7 +30,7 @@ struct ShardCommits {
         case new
         /// The gateway has the answer, and PostgreSQL has the commit, unless a failover lost it.
         case written
-        /// The gateway has the answer. PostgreSQL lacked the commit, and has not answered it again.
+        /// The gateway has the answer. PostgreSQL may lack the commit, and has not answered it again.
         case lost
     }
 
@@ -42,6 +44,7 @@ struct ShardCommits {
     init(_ rules: ShardRules) { self.rules = rules }
 
     var isWritten: Bool { self.unwritten.isEmpty }
+    var isEmpty: Bool { self.unwritten.isEmpty && self.ring.isEmpty }
     var count: Int { self.unwritten.count }
     var hasUnsent: Bool { self.underWay < self.unwritten.count }
 
@@ -58,21 +61,34 @@ struct ShardCommits {
         return self.unwritten[self.underWay - 1].commit
     }
 
-    /// Removes and returns the oldest commit that is under way. `isNew`: the gateway waits for its answer.
-    ///
-    /// - Parameter now: the time of the answer; nil if the commit is never written again.
-    mutating func answered(keepFrom now: NIODeadline?) -> (commit: StoreCommit, isNew: Bool)? {
+    /// Moves the oldest commit that is under way to the ring, and returns it. `isNew`: the gateway waits for its answer.
+    mutating func answered(at now: NIODeadline) -> (commit: StoreCommit, isNew: Bool)? {
         guard self.underWay > 0, var entry = self.unwritten.popFirst() else { return nil }
         self.underWay -= 1
         let isNew = entry.stage == .new
-        if let now {
-            entry.stage = .written
-            entry.writtenAt = now
-            self.ring.append(entry)
-            self.ringLength += entry.length
-            self.prune(now: now)
-        }
+        entry.stage = .written
+        self.keep(entry, now: now)
         return (entry.commit, isNew)
+    }
+
+    private mutating func keep(_ entry: Entry, now: NIODeadline) {
+        var entry = entry
+        entry.writtenAt = now
+        self.ring.append(entry)
+        self.ringLength += entry.length
+    }
+
+    /// When PostgreSQL answered the oldest commit of the ring; nil if the ring is empty.
+    var oldestAnswer: NIODeadline? { self.ring.first?.writtenAt }
+
+    /// Forgets the commits that PostgreSQL answered until a time. They were handed over, and no failover loses them.
+    mutating func settle(until time: NIODeadline) {
+        while let first = self.ring.first, first.writtenAt <= time { self.forgetFirst(first) }
+    }
+
+    private mutating func forgetFirst(_ entry: Entry) {
+        self.ringLength -= entry.length
+        self.ring.removeFirst()
     }
 
     /// Forgets old commits. Call this only after an answer of PostgreSQL: a failover may take longer than
@@ -81,8 +97,7 @@ struct ShardCommits {
         while let first = self.ring.first,
             first.writtenAt + self.rules.ring <= now || self.ringLength > self.rules.ringLength
         {
-            self.ringLength -= first.length
-            self.ring.removeFirst()
+            self.forgetFirst(first)
         }
     }
 
@@ -98,13 +113,11 @@ struct ShardCommits {
     /// again: ten seconds of commits may take ten seconds, and the owner has no right to forward meanwhile. A commit
     /// that was refused stays unwritten, although PostgreSQL has later ones.
     mutating func found(upTo last: UInt64, now: NIODeadline) {
-        while self.underWay == 0, var first = self.unwritten.first, first.stage == .written,
+        while self.underWay == 0, let first = self.unwritten.first, first.stage == .written,
             first.commit.segment.number <= last
         {
-            first.writtenAt = now
             self.unwritten.removeFirst()
-            self.ring.append(first)
-            self.ringLength += first.length
+            self.keep(first, now: now)
         }
     }
 

@@ -28,7 +28,8 @@ package struct ShardKeeper: Sendable {
         case taking(seen: ShardTerm)
         case owning(Owner)
         case comingBack(Absence)
-        case fenced
+        /// - Parameter beatAt: when the next beat may be sent; nil while one is under way.
+        case fenced(beatAt: NIODeadline?)
         case over
     }
 
@@ -159,6 +160,7 @@ package struct ShardKeeper: Sendable {
         case .up(_, let traffic):
             if case .owning(let owner) = self.state, let beatAt = owner.beatAt { times.append(beatAt) }
             if case .comingBack(let absence) = self.state, traffic.sent.isEmpty { times.append(absence.askAt) }
+            if let settleAt { times.append(settleAt) }
         }
         if let silentSince { times.append(silentSince + self.rules.deadline) }
         if case .comingBack(let absence) = self.state, self.away == .serve, self.right != .fromMemory {
@@ -167,13 +169,22 @@ package struct ShardKeeper: Sendable {
         return times.min()
     }
 
+    /// Whether a failover may still lose something that was handed over.
+    package var mayLoseHandOver: Bool { if case .fenced = self.state { !self.commits.isEmpty } else { false } }
+
+    /// When the beat is due that settles the oldest hand-over; nil while one is under way, or without a hand-over.
+    private var settleAt: NIODeadline? {
+        guard case .fenced(let beatAt?) = self.state, let oldest = self.commits.oldestAnswer else { return nil }
+        return max(beatAt, oldest + self.rules.settle)
+    }
+
     /// The number of bytes that the owner keeps, to write them again.
     package var ringLength: Int { self.commits.ringLength }
 
     private var needsLine: Bool {
         switch self.state {
         case .taking, .owning, .comingBack: true
-        case .fenced: !self.commits.isWritten
+        case .fenced: !self.commits.isEmpty
         case .over: false
         }
     }
@@ -198,10 +209,11 @@ package struct ShardKeeper: Sendable {
         case .finish(let isClean):
             self.finish = isClean
         case .abandon:
+            let mayLoseHandOver = self.mayLoseHandOver
             for number in self.commits.abandon() {
                 self.actions.append(.answer(number, .unavailable("The process ends, and PostgreSQL does not answer.")))
             }
-            self.end(.abandoned)
+            self.end(.abandoned(mayLoseHandOver: mayLoseHandOver))
         case .timePassed:
             break
         }
@@ -255,8 +267,11 @@ package struct ShardKeeper: Sendable {
         case .owning:
             self.commits.rewind()
             self.state = .comingBack(Absence(heardAt: now, askAt: now))
-        case .comingBack, .fenced:
+        case .comingBack:
             self.commits.rewind()
+        case .fenced:
+            self.commits.rewind()
+            self.state = .fenced(beatAt: now)
         case .over:
             break
         }
@@ -297,10 +312,12 @@ package struct ShardKeeper: Sendable {
             }
             self.state = .owning(owner)
         case .fenced:
-            if self.commits.isWritten {
-                if self.finish != nil { self.end(.handedOver) }
-            } else if case .up = self.line {
-                self.sendCommits(now: now)
+            if self.finish != nil, self.commits.isEmpty { return self.end(.handedOver) }
+            guard case .up = self.line, let term = self.terms.last else { break }
+            self.sendCommits(now: now)
+            if let settleAt, settleAt <= now {
+                self.state = .fenced(beatAt: nil)
+                self.send(.beat(term: term), .beat, now: now)
             }
         case .over:
             break
@@ -362,7 +379,8 @@ package struct ShardKeeper: Sendable {
             self.becomeFenced(now: now)
 
         case (.owning(var owner), .append, .appended(isOwner: true)):
-            guard let (commit, isNew) = self.commits.answered(keepFrom: now) else { break }
+            guard let (commit, isNew) = self.commits.answered(at: now) else { break }
+            self.commits.prune(now: now)
             owner.missing = max(0, owner.missing - 1)
             self.state = .owning(owner)
             self.offered.subtract(commit.late)
@@ -380,8 +398,12 @@ package struct ShardKeeper: Sendable {
             self.end(.released(isFreed: true))
 
         case (.fenced, .append, .appended):
-            guard let (commit, isNew) = self.commits.answered(keepFrom: nil) else { break }
+            guard let (commit, isNew) = self.commits.answered(at: now) else { break }
             if isNew { self.actions.append(.answer(commit.segment.number, .fenced)) }
+            if !self.rules.handsOverAgain { self.commits.settle(until: now) }
+        case (.fenced, .beat, .beat):
+            self.state = .fenced(beatAt: max(now, sent.at + self.rules.settle))
+            self.commits.settle(until: sent.at - self.rules.settle)
 
         case (_, _, .failed(let reason)):
             // PostgreSQL has not carried the try out.
@@ -424,7 +446,7 @@ package struct ShardKeeper: Sendable {
     }
 
     private mutating func becomeFenced(now: NIODeadline) {
-        self.state = .fenced
+        self.state = .fenced(beatAt: now)
         self.tell(.none)
         self.actions.append(.fenced)
         // Another process has the lock. The next session only hands commits over.

@@ -44,11 +44,16 @@ package struct ShardRules: Sendable {
     /// How long the owner collects late segments at most. A longer time would pass them on only after the former owner
     /// has closed its clients.
     package internal(set) var late = TimeAmount.seconds(1)
+    /// How long after its answer a hand-over is settled, if PostgreSQL then answers a beat. A failover that loses more
+    /// may lose what was handed over.
+    package internal(set) var settle = TimeAmount.milliseconds(300)
 
     /// Whether old commits are written before new ones after a come-back.
     var keepsOrder = true
     /// Whether an owner that was away for the grace waits until no other can have the right.
     var restsAfterAbsence = true
+    /// Whether a fenced owner keeps what it has handed over until it is settled.
+    var handsOverAgain = true
     /// Whether a try to come back has a deadline.
     var returnHasDeadline = true
     /// Whether a free shard must stay free under one term.

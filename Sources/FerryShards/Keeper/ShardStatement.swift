@@ -27,7 +27,7 @@ package enum ShardStatement: Hashable, Sendable {
     /// `ferry.append`. The answer is ``ShardAnswer/appended(isOwner:)``.
     case append(StoreCommit, terms: [ShardTerm])
     /// The statement that asks for late segments and for the node that wants the shard. The answer is
-    /// ``ShardAnswer/beat(_:)``.
+    /// ``ShardAnswer/beat(_:)``. A fenced owner only wants to know whether its session still answers.
     ///
     /// - Parameter known: the late segments that the gateway has. The answer leaves them out. Otherwise segments that
     ///   cannot be taken over would hide the others.

@@ -137,7 +137,8 @@ final class ShardOwner: Sendable {
         // The reference is weak, because the gateway holds the store.
         self.store.isSettled { [weak gateway] in (try? await gateway?.figures.gateway.underWay) ?? 0 == 0 }
         var isTold = false
-        for await signal in self.signals {
+        var isHandedOver = false
+        events: for await signal in self.signals {
             switch signal {
             case .news(let news):
                 // The first right comes with the take, and is reported as `taken`.
@@ -150,12 +151,13 @@ final class ShardOwner: Sendable {
                 switch news {
                 case .wanted: self.end()
                 case .over: self.end()
-                case .taken, .right, .returned, .fenced, .trouble: break
+                case .taken, .right, .returned, .fenced, .handOverIsSafe, .trouble: break
                 }
-                continue
-            case .handedOver, .end: break
+            case .handedOver: isHandedOver = true
+            case .end: break events
             }
-            break
+            // A failover takes longer than the store has for its end.
+            if isHandedOver, !self.store.mayLoseHandOver { break }
         }
         let isKept = await gateway.shutDown(within: self.setup.shutdownLimit)
         await gateway.shutDownUpstreams(within: .seconds(1))
@@ -234,7 +236,7 @@ final class ShardOwner: Sendable {
         case .over(.released(let isFreed)): self.setup.onEvent(.released(shard: shard, isFreed: isFreed))
         case .over(.handedOver): self.setup.onEvent(.handedOver(shard: shard))
         case .over(.abandoned): self.setup.onEvent(.released(shard: shard, isFreed: false))
-        case .over(.notTaken): break
+        case .handOverIsSafe, .over(.notTaken): break
         }
     }
 

@@ -42,6 +42,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         case returned
         case wanted(by: String)
         case fenced
+        /// No failover can lose any more what was handed over so far.
+        case handOverIsSafe
         /// A sentence about PostgreSQL for operators. Each fault is reported once.
         case trouble(String)
         case over(ShardEnding)
@@ -79,6 +81,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     private let feedbackRows: PostgresFeedback
     private let ring = Locked(0)
     private let lost = Locked(false)
+    private let uncertain = Locked(false)
     private let settled = Locked<@Sendable () async -> Bool>({ true })
 
     private var stage = Stage.new
@@ -156,7 +159,10 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     /// The number of bytes of acknowledged commits that are kept, to write them again.
     package var ringLength: Int { self.ring.withLock { $0 } }
 
-    /// Whether the store has ended before PostgreSQL had what was forwarded from memory.
+    /// Whether a failover may still lose something that was handed over. ``News/handOverIsSafe`` tells the end of this.
+    package var mayLoseHandOver: Bool { self.uncertain.withLock { $0 } }
+
+    /// Whether the store has ended, and PostgreSQL may lack what was forwarded from memory or handed over.
     package var hasLost: Bool { self.lost.withLock { $0 } }
 
     /// Sets a closure that says whether each notification that went to APNs has its answer. ``close()`` calls it.
@@ -343,12 +349,22 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
             self.inputs.removeFirst()
         }
         self.ring.withLock { $0 = self.keeper.ringLength }
+        self.lookAtHandOver()
         self.lookAtRight()
         self.schedule()
         guard case .over = self.stage else { return }
         self.loop.withLock { $0 = nil }
         for closer in self.closers { closer.resume() }
         self.closers = []
+    }
+
+    private func lookAtHandOver() {
+        let mayLoseHandOver = self.keeper.mayLoseHandOver
+        guard self.mayLoseHandOver != mayLoseHandOver else { return }
+        self.uncertain.withLock { $0 = mayLoseHandOver }
+        // The end says by itself whether everything was handed over.
+        if case .over = self.stage { return }
+        if !mayLoseHandOver { self.onNews(.handOverIsSafe) }
     }
 
     private func carryOut(_ action: ShardAction) {
@@ -407,6 +423,10 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
             self.trouble(
                 "Notifications that were forwarded from memory are not in PostgreSQL: the process ends before."
             )
+        }
+        if case .abandoned(mayLoseHandOver: true) = ending {
+            self.lost.withLock { $0 = true }
+            self.trouble("PostgreSQL may lack notifications that were handed over last: it did not answer after them.")
         }
         for (_, then) in self.waiting { then(Self.closedAnswer) }
         self.waiting = []

@@ -48,6 +48,17 @@ import Testing
         #expect(new.machine.counts.isConserved)
     }
 
+    @Test func `a segment that comes again is marked again, because a failover may have lost the mark`() throws {
+        let (old, new, connection) = try self.scenes()
+        old.push([1], 1, on: connection)
+        let late = new.store.late
+        new.beat()
+        new.machine.takeOver(late, now: new.now)
+        new.machine.sealJournal(now: new.now)
+        #expect(new.machine.takeCommits(now: new.now).map(\.late) == [late.map(\.number)])
+        #expect(new.acceptAll() == [[1]])
+    }
+
     @Test func `they go out when the journal has them, and a segment counts as taken over no sooner`() throws {
         let (old, new, connection) = try self.scenes()
         old.push([1], 1, on: connection)

@@ -211,10 +211,23 @@ import Testing
     }
 
     @Test func `S14: the answer to a hand-over is lost, and it is repeated`() {
-        Self.compare(seeds: 60, without: { $0.keepsDoneRows = false }) { generator in
+        let without = { (rules: inout WorldRules) in
+            rules.keepsDoneRows = false
+            rules.remembersLate = false
+        }
+        Self.compare(seeds: 60, without: without) { generator in
             [
                 (5000, .pause(Self.owner, for: 12_000)),
                 (17_000 + Self.random(290...350, &generator), .cut(Self.owner, for: 4500, up: false)),
+            ]
+        }
+    }
+
+    @Test func `a failover loses what was handed over, and the former owner has forgotten it`() {
+        Self.compare(seeds: 60, without: { $0.keeper.handsOverAgain = false }) { generator in
+            [
+                (5000, .pause(Self.owner, for: 12_000)),
+                (17_000 + Self.random(100...500, &generator), .crash(for: 200, losing: 200, isSilent: true)),
             ]
         }
     }

@@ -243,9 +243,67 @@ import Testing
         #expect(Self.sent(driver.connected()) == [1, 2, 3])
         #expect(driver.answer(.appended(isOwner: false)) == [])
         #expect(driver.answer(.appended(isOwner: false)) == [.answer(2, .fenced)])
+        #expect(driver.answer(.appended(isOwner: false)) == [.answer(3, .fenced)])
+        #expect(driver.wait(299) == [])
+        #expect(driver.wait(1) == [.send(.beat(term: Self.mine), driver.session)])
+        #expect(driver.answer(.beat(nil)) == [])
+        #expect(driver.pass(.finish(isClean: false)) == [.close(driver.session), .over(.handedOver)])
+    }
+
+    /// An owner that is fenced, and has handed its only commit over.
+    private static func fenced() -> Driver {
+        var driver = Driver.owner()
+        driver.now = driver.now + .seconds(1)
+        _ = driver.pass(.ended(driver.session))
+        _ = driver.connected()
+        _ = driver.answer(.retaken(.fenced))
+        _ = driver.pass(.commit(Self.commit(1)))
+        _ = driver.wait(200)
+        #expect(Self.sent(driver.connected()) == [1])
+        #expect(driver.answer(.appended(isOwner: false)) == [.answer(1, .fenced)])
+        return driver
+    }
+
+    @Test func `a fenced owner hands over again what a failover may have lost`() {
+        var driver = Self.fenced()
         #expect(driver.pass(.finish(isClean: false)) == [])
-        let end = driver.answer(.appended(isOwner: false))
-        #expect(end == [.answer(3, .fenced), .close(driver.session), .over(.handedOver)])
+        #expect(driver.wait(300) == [.send(.beat(term: Self.mine), driver.session)])
+        // The failover is silent.
+        #expect(driver.wait(2999) == [])
+        #expect(driver.wait(1) == [.close(ShardSession(number: 3)), .connect(ShardSession(number: 4))])
+        #expect(Self.sent(driver.connected()) == [1])
+        #expect(driver.answer(.appended(isOwner: false)) == [])
+        driver.now = driver.now + .milliseconds(200)
+        #expect(driver.pass(.ended(driver.session)) == [.connect(ShardSession(number: 5))])
+        #expect(Self.sent(driver.connected()) == [1])
+        #expect(driver.answer(.appended(isOwner: false)) == [])
+        #expect(driver.wait(300) == [.send(.beat(term: Self.mine), driver.session)])
+        #expect(driver.answer(.beat(nil)) == [.close(driver.session), .over(.handedOver)])
+    }
+
+    @Test func `a beat settles only what PostgreSQL had answered long before it was sent`() {
+        var driver = Self.fenced()
+        _ = driver.wait(200)
+        #expect(Self.sent(driver.pass(.commit(Self.commit(2)))) == [2])
+        #expect(driver.answer(.appended(isOwner: false)) == [.answer(2, .fenced)])
+        #expect(driver.wait(100) == [.send(.beat(term: Self.mine), driver.session)])
+        driver.now = driver.now + .milliseconds(250)
+        let length = driver.keeper.ringLength
+        #expect(driver.answer(.beat(nil)) == [])
+        #expect(driver.keeper.ringLength == length / 2)
+        #expect(driver.wait(49) == [])
+        #expect(driver.wait(1) == [.send(.beat(term: Self.mine), driver.session)])
+        #expect(driver.answer(.beat(nil)) == [])
+        #expect(driver.keeper.ringLength == 0)
+    }
+
+    @Test func `a process that ends says whether a failover may have lost what it handed over`() {
+        var driver = Self.fenced()
+        #expect(driver.pass(.abandon) == [.close(driver.session), .over(.abandoned(mayLoseHandOver: true))])
+        driver = Self.fenced()
+        _ = driver.wait(300)
+        _ = driver.answer(.beat(nil))
+        #expect(driver.pass(.abandon) == [.close(driver.session), .over(.abandoned(mayLoseHandOver: false))])
     }
 
     /// Late segments with these numbers.
@@ -419,7 +477,8 @@ import Testing
         for number in 1...30 as ClosedRange<UInt64> {
             commits.add(Self.commit(number))
             _ = commits.next()
-            _ = commits.answered(keepFrom: Self.start)
+            _ = commits.answered(at: Self.start)
+            commits.prune(now: Self.start)
         }
         #expect(commits.ringLength == 10)
         commits.prune(now: Self.start + .seconds(10))

@@ -136,6 +136,8 @@ struct PostgresStoreTests {
         #expect(try database.query("select number, done from ferry.late") == "\(base + 2)|t")
         #expect(await old.commit(base + 3, first.epoch) == .fenced)
         try await database.until { new.late.count == 2 }
+        try await database.until { !old.store.mayLoseHandOver }
+        #expect(old.news.contains(.handOverIsSafe))
         await old.store.close()
         #expect(old.news.last == .over(.handedOver))
         await new.store.close()

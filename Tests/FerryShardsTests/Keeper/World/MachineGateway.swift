@@ -37,6 +37,8 @@ final class MachineGateway: WorldGateway {
 
     private var wires: [ConnectionID: Wire] = [:]
     private var frames: [ConnectionID: [Frame]] = [:]
+    /// The connections that were told status 10.
+    private var toldTheEnd: Set<ConnectionID> = []
     /// The frames that the process has, and has not read.
     private var unread: [ConnectionID: [Frame]] = [:]
 
@@ -220,9 +222,10 @@ final class MachineGateway: WorldGateway {
                 let named = self.frames[wire.id]?.first { $0.identifier == response.identifier }
                 if let named { self.world.account.told(named.push) }
             }
-            if response.status == .shutdown, !self.world.postgres.isUp {
+            if response.status == .shutdown {
+                self.toldTheEnd.insert(wire.id)
                 let followers = self.frames[wire.id]?.drop { $0.identifier != response.identifier }.dropFirst() ?? []
-                for frame in followers { self.world.account.followedUnstoredWord(frame.push) }
+                self.noteFollowers(followers)
             }
             wire.tell(response)
         case .closeOutput: wire.tell(nil)
@@ -231,6 +234,12 @@ final class MachineGateway: WorldGateway {
             wire.closeByGateway(isEnding: machine.endsAt != nil)
         case .read(let isReading): wire.isRead = isReading
         }
+    }
+
+    /// Notes notifications that followed one that status 10 named.
+    private func noteFollowers(_ frames: some Sequence<Frame>) {
+        guard !self.world.postgres.isUp || !self.process.link.isWhole else { return }
+        for frame in frames { self.world.account.followedWordWithoutPostgres(frame.push) }
     }
 
     private func setTimer(_ machine: GatewayMachine) {
@@ -296,6 +305,7 @@ final class MachineGateway: WorldGateway {
         self.process.run(after: .zero, on: .clients) {
             let frames = self.unread.removeValue(forKey: wire.id) ?? []
             guard self.wires[wire.id] === wire, !frames.isEmpty else { return }
+            if self.toldTheEnd.contains(wire.id) { self.noteFollowers(frames) }
             for frame in frames {
                 let sequence = UInt64(self.frames[wire.id]?.count ?? 0)
                 let reader = Job.Reader(connection: wire.id, sequence: sequence)

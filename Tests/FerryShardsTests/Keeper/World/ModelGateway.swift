@@ -85,6 +85,7 @@ final class ModelGateway: WorldGateway {
     private var records: [ModelRecord] = []
     private var changes: [StoreChange] = []
     private var lateNumbers: [UInt64] = []
+    private var seenLate: Set<UInt64> = []
     /// The late segments that came before the recovery was over.
     private var early: [StoredSegment] = []
     private var isDue = false
@@ -167,7 +168,10 @@ final class ModelGateway: WorldGateway {
             self.early += segments
             return
         }
-        let records = segments.flatMap { ModelRecord.records($0.bytes) }
+        let records = segments.filter {
+            self.seenLate.insert($0.number).inserted || !self.world.rules.remembersLate
+        }
+        .flatMap { ModelRecord.records($0.bytes) }
         let answered = Set(records.filter { $0.kind == .answered }.map(\.job))
         self.lateNumbers += segments.map(\.number)
         self.world.account.tookOver(records, by: self)

@@ -111,7 +111,7 @@ final class ModelPostgres {
 
     private func note() {
         guard self.losesCommits else { return }
-        let old = self.world.now - .milliseconds(300)
+        let old = self.world.now - .seconds(2)
         if self.history.count > 64, let index = self.history.lastIndex(where: { $0.at <= old }), index > 0 {
             self.history.removeFirst(index)
         }

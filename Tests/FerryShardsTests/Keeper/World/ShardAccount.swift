@@ -34,8 +34,9 @@ final class ShardAccount {
         var isRead = false
         /// Whether a process read it after another had taken the shard.
         var wasReadLate = false
-        /// Whether it followed a notification that status 10 named while PostgreSQL was away, so that no later owner knows.
-        var followedUnstoredWord = false
+        /// Whether it followed a notification that status 10 named, and its gateway missed PostgreSQL at that word or when
+        /// it read the push. No later owner knows that the program sends it again.
+        var followedWordWithoutPostgres = false
         /// The number of error responses that named it.
         var told = 0
         /// Whether a gateway was told that the push is durable.
@@ -127,7 +128,9 @@ final class ShardAccount {
         if !self.isBad(push.number) { self.fail("an error response named \(push.number), which is good") }
     }
 
-    func followedUnstoredWord(_ push: Push) { self.pushes[push.number]?.followedUnstoredWord = true }
+    func followedWordWithoutPostgres(_ push: Push) {
+        self.pushes[push.number]?.followedWordWithoutPostgres = true
+    }
 
     func isDurable(_ name: Int) { self.pushes[name]?.isDurable = true }
     func answerIsDurable(_ name: Int, to gateway: any WorldGateway) {
@@ -326,12 +329,12 @@ final class ShardAccount {
         let copies = Set(([send] + others).compactMap(\.copy))
         if copies.contains(.unanswered) {
             self.repeated += 1
-        } else if fate.wasReadLate || fate.followedUnstoredWord, copies.contains(.followed) {
+        } else if fate.wasReadLate || fate.followedWordWithoutPostgres, copies.contains(.followed) {
             self.foundLate += 1
         } else if self.world.postgres.hasLostCommits {
             self.afterFailover += 1
         } else {
-            self.fail("\(name) was sent as \(others.count + 1) notifications")
+            self.fail("\(name) was sent as \(others.count + 1) notifications: \(copies)")
         }
     }
 

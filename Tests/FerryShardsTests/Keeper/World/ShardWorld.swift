@@ -35,6 +35,8 @@ struct WorldRules {
     var opensEpisodes = true
     /// S14: a late segment that was taken over keeps its row.
     var keepsDoneRows = true
+    /// S14: an owner remembers the late segments that it took over.
+    var remembersLate = true
     /// S16: the lock, the beats and the commits are one session, and no pool renews it.
     var hasOneSession = true
     /// S19: a process waits for a shard that has its own name, too.
