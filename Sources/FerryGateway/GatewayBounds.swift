@@ -157,8 +157,8 @@ enum GatewayBounds {
     /// some old clients give up a handshake after 10 s.
     static let ending: TimeAmount = .seconds(5)
     /// How long a listener that ends accepts the connections that the system has queued. A reset would look like a fault
-    /// of the gateway.
-    static let queue: TimeAmount = .seconds(1)
+    /// of the gateway. On a busy machine, a handshake takes a part of a second, and the next accept waits for it.
+    static let queue: TimeAmount = .seconds(3)
     /// How late the end may be. If clients are still connected this long after ``ending`` is over, the process was
     /// suspended meanwhile. The end then begins anew.
     static let stopped: TimeAmount = .milliseconds(500)

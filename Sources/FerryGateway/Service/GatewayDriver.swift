@@ -43,8 +43,8 @@ final class GatewayDriver: @unchecked Sendable {
     /// The clients of the connections for which ``onConnection`` was called.
     private var addresses: [ConnectionID: ClientAddress] = [:]
     private var strangers = StrangerNames()
-    /// The number of connections whose TLS handshake has not ended. The shutdown waits for these handshakes, too,
-    /// because their clients were not refused.
+    /// The number of accepted connections whose TLS handshake has not ended. The shutdown waits for them, too, because
+    /// their clients were not refused.
     private var handshakes = 0
     /// The number of the client that the last judged handshake did not admit; nil if it admitted the client.
     private var postponed: Int?

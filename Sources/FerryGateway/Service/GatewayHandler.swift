@@ -48,6 +48,9 @@ final class GatewayHandler: ChannelDuplexHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         self.source.note(context)
+        // The header of a proxy may still be on its way. The end of the gateway waits for it, too.
+        self.isAwaited = true
+        self.driver.handshakeBegan()
     }
 
     /// Closes the connection before the handshake if no client is accepted. After the handshake, the client might have
@@ -59,8 +62,6 @@ final class GatewayHandler: ChannelDuplexHandler {
             self.doors.onlyIdentity.map { self.driver.isOpen(identity: $0, for: address) }
             ?? self.driver.isOpen(for: address)
         guard isOpen else { return context.close(promise: nil) }
-        self.isAwaited = true
-        self.driver.handshakeBegan()
         self.place.begin(.handshaking) { self.makeRoom() }
         context.fireChannelActive()
     }
@@ -74,7 +75,10 @@ final class GatewayHandler: ChannelDuplexHandler {
         SocketHandler.close(context.channel)
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+        self.endHandshake()
+    }
 
     // MARK: From the client
 

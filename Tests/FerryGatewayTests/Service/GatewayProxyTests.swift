@@ -140,6 +140,38 @@ import Testing
         }
     }
 
+    @Test func `a client whose header is on its way when the gateway ends completes its handshake`() async throws {
+        final class Handshake: ChannelInboundHandler {
+            typealias InboundIn = ByteBuffer
+            let promise: EventLoopPromise<Bool>
+            init(_ promise: EventLoopPromise<Bool>) { self.promise = promise }
+            func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+                if case TLSUserEvent.handshakeCompleted = event { self.promise.succeed(true) }
+            }
+            func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+            func channelInactive(context: ChannelHandlerContext) { self.promise.succeed(false) }
+        }
+        try await self.run { harness in
+            let client = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            let connect = { try await client.connect(host: harness.gateway.host, port: harness.gateway.port).get() }
+            let channel = try await connect()
+            async let isOver = harness.gateway.shutDown(within: GatewayHarness.forever)
+            // The listener closes soon.
+            while let other = try? await connect() { other.close(promise: nil) }
+            let identity = harness.credentials.client
+            let tls = try TLSContext(client: .init(trustRoots: harness.credentials.trustRoots, identity: identity))
+            let handshake = channel.eventLoop.makePromise(of: Bool.self)
+            try await channel.writeAndFlush(ByteBuffer(string: Self.header))
+            try await channel.eventLoop.submit {
+                let handler = try TLSHandler(client: tls, serverName: "localhost")
+                try channel.pipeline.syncOperations.addHandlers(handler, Handshake(handshake))
+            }.get()
+            #expect(try await handshake.futureResult.get())
+            channel.close(promise: nil)
+            #expect(await isOver)
+        }
+    }
+
     @Test func `the round trip to a proxied client has a floor, and no ceiling`() throws {
         let client = try SocketAddress(ipAddress: "198.51.100.7", port: 1)
         var source = ConnectionSource()
