@@ -133,12 +133,18 @@ class Sender:
             self.tell(f"ended before {self.next}")
             if not self.has_reason and self.written:
                 self.silent_ends += 1
+                self.tell("heard nothing")
                 self.ended()
             time.sleep(self.delay)
         self.is_finished = True
 
     def tell(self, what):
         self.story.append((time.monotonic(), what))
+
+    def print_story(self, start=0):
+        """Prints what the program did, in seconds since `start`."""
+        for time_, what in self.story:
+            print(f"{self.source} at {time_ - start:.2f}: {what}")
 
     def serve(self, client):
         """Sends until the connection ends, or all is sent and nothing comes for a while."""

@@ -113,12 +113,13 @@ class Site:
 
     def said(self):
         """The last messages of each gateway."""
-        return "\n".join(f"-- {name}\n{program.said()[-4000:]}" for name, program in self.programs)
+        return "\n".join(f"-- {name}\n{program.said()[-1000:]}" for name, program in self.programs)
 
     def waits(self):
         """How often a gateway has said that it takes no clients, because PostgreSQL does not answer."""
         said = "".join(program.said() for _, program in self.programs)
-        return said.count("no new client is taken") + said.count("It accepts no clients")
+        sentences = ("no new client is taken", "It accepts no clients", "was refused: The store cannot be written")
+        return sum(said.count(sentence) for sentence in sentences)
 
     def kill(self, *numbers):
         for number in numbers:
@@ -381,8 +382,8 @@ class Site:
                     ", ".join(f"{time_ - start:.2f}" for time_ in times) for times in (sender.sent_at[place], arrived)
                 )
                 print(f"{sender.source}: {place} was sent at {sent} and arrived at {arrived}")
-            for time_, what in sender.story if places else []:
-                print(f"{sender.source} at {time_ - start:.2f}: {what}")
+            if places:
+                sender.print_story(start)
 
 
 def free_ports(count):

@@ -29,7 +29,8 @@ PAYLOAD = b'{"aps":{"alert":"Hello"}}'
 def holds(promise, is_kept, *facts):
     print(f"{'kept' if is_kept else 'BROKEN'}: {promise}", *facts, flush=True)
     if not is_kept:
-        sys.exit(1)
+        # Python prints this after everything that is printed on the way out.
+        sys.exit(f"BROKEN: {promise}")
 
 
 def eventually(condition):
