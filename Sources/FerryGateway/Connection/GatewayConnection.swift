@@ -303,7 +303,8 @@ struct GatewayConnection: ~Copyable, Sendable {
     /// Whether two notifications of this connection had different identifiers.
     var numbersPushes: Bool { self.ledger.hasSeveralIdentifiers }
 
-    /// Whether two notifications of this connection certainly had the same identifier.
+    /// Whether two notifications of this connection certainly had the same identifier. Copies on the connection that was
+    /// told do not count.
     var repeatsIdentifiers: Bool { self.ledger.repeatsIdentifiers }
 
     /// Whether exactly one notification was read, and an error response may still be written.
@@ -372,6 +373,8 @@ struct GatewayConnection: ~Copyable, Sendable {
                 follower: admitted.follower,
                 length: frame.length
             ),
+            // Some clients send again on the connection that was told, under the old identifiers.
+            isCopy: !self.state.mayTell && admitted.kind != .new,
             now: now
         )
         self.deferIfUntellable(sequence, admitted.follower.fate, admitted.follower.job, &effects)

@@ -21,7 +21,7 @@ struct IdentifierSet: Sendable {
     private var reversed = Reversed.unneeded
     private var repeated: Set<UInt32> = []
     private var isOverfull = false
-    /// Whether an identifier certainly came twice.
+    /// Whether an identifier certainly came twice, for two notifications.
     private(set) var hasRepeated = false
 
     /// Whether two different identifiers came, so that the client numbers its notifications.
@@ -30,7 +30,9 @@ struct IdentifierSet: Sendable {
     /// Whether only one notification so far has this identifier. The caller knows that at least one has it.
     func isUnique(_ identifier: UInt32) -> Bool { !self.isOverfull && !self.repeated.contains(identifier) }
 
-    mutating func insert(_ identifier: UInt32) {
+    /// - Parameter isCopy: whether the notification came before with this identifier. Such a repeat does not set
+    ///   ``hasRepeated``.
+    mutating func insert(_ identifier: UInt32, isCopy: Bool = false) {
         if case .unneeded = self.reversed, self.numbers.isFull { self.reverse() }
         var wasSeen = self.numbers.insert(identifier)
         var isCertain = self.numbers.isExact
@@ -41,7 +43,7 @@ struct IdentifierSet: Sendable {
             self.reversed = .kept(ranges)
         }
         guard wasSeen else { return }
-        if isCertain { self.hasRepeated = true }
+        if isCertain, !isCopy { self.hasRepeated = true }
         self.noteRepeated(identifier)
     }
 

@@ -100,7 +100,7 @@ struct Ledger: Sendable {
     /// Whether the client gave two of its notifications different identifiers.
     var hasSeveralIdentifiers: Bool { self.identifiers.hasSeveral }
 
-    /// Whether the client certainly gave two of its notifications the same identifier.
+    /// Whether the client certainly gave two of its notifications the same identifier. Copies do not count.
     var repeatsIdentifiers: Bool { self.identifiers.hasRepeated }
 
     var windowSize: Int { self.window.size }
@@ -141,10 +141,12 @@ struct Ledger: Sendable {
     // MARK: Changes
 
     /// Adds a notification, and returns its sequence number.
+    ///
+    /// - Parameter isCopy: whether the client sends it again under the identifier that it had on this connection.
     @discardableResult
-    mutating func append(_ frame: Frame, now: NIODeadline) -> UInt64 {
+    mutating func append(_ frame: Frame, isCopy: Bool = false, now: NIODeadline) -> UInt64 {
         let sequence = self.next
-        if let identifier = frame.identifier { self.identifiers.insert(identifier) }
+        if let identifier = frame.identifier { self.identifiers.insert(identifier, isCopy: isCopy) }
         self.entries.append(Entry(frame: frame, readAt: now))
         if frame.fate == .running { self.count(frame, 1) }
         self.advance()

@@ -6,7 +6,7 @@ struct SendingHabits: Hashable, Sendable {
     enum Trait: Int, Sendable, CaseIterable {
         /// One connection carried two different identifiers.
         case numbers = 0
-        /// One connection carried the same identifier twice.
+        /// One connection carried two notifications with the same identifier.
         case repeatsIdentifiers = 1
         /// A connection carried one notification, and the client ended it within ``GatewayBounds/single``.
         case endsSingles = 2

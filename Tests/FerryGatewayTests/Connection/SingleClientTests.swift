@@ -171,6 +171,56 @@ import Testing
         #expect(scenario.told.map(\.identifier) == [8])
     }
 
+    @Test func `a client that sends again on the connection that was told still numbers its notifications`() {
+        let scenario = GatewayScenario()
+        let connection = scenario.connect()
+        scenario.pushAll(1...5, on: connection)
+        scenario.reject(2)
+        scenario.accept([1, 3, 4, 5])
+        scenario.wait(.milliseconds(300))
+        #expect(scenario.told.map(\.identifier) == [2])
+        scenario.pushAll(3...5, on: connection)
+        scenario.end(connection)
+        let next = scenario.connect()
+        scenario.push(6, on: next)
+        scenario.reject(6)
+        scenario.wait(.seconds(1))
+        #expect(scenario.told.map(\.identifier) == [2, 6])
+    }
+
+    @Test func `a new notification with an old identifier counts on the connection that was told, too`() {
+        let scenario = GatewayScenario()
+        let connection = scenario.connect()
+        scenario.pushAll(1...2, on: connection)
+        scenario.reject(2)
+        scenario.accept([1])
+        scenario.wait(.milliseconds(300))
+        scenario.push(11, 1, on: connection)
+        scenario.end(connection)
+        let next = scenario.connect()
+        scenario.push(12, 1, on: next)
+        scenario.reject(12)
+        scenario.wait(.seconds(3))
+        #expect(scenario.told.map(\.identifier) == [2])
+    }
+
+    @Test func `a client with one identifier for all shows it on a connection that was told, too`() {
+        let scenario = GatewayScenario()
+        Self.single(scenario, 1, 0)
+        let connection = scenario.connect()
+        scenario.push(2, 0, on: connection)
+        scenario.reject(2)
+        scenario.wait(.milliseconds(300))
+        #expect(scenario.told.map(\.connection) == [connection])
+        scenario.push(3, 0, on: connection)
+        scenario.end(connection)
+        let next = scenario.connect()
+        scenario.push(4, 0, on: next)
+        scenario.reject(4)
+        scenario.wait(.seconds(1))
+        #expect(scenario.told.map(\.connection) == [connection])
+    }
+
     @Test func `a second notification on the connection makes it one like any other`() {
         let scenario = GatewayScenario()
         Self.single(scenario, 1)
