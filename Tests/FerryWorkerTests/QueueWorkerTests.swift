@@ -165,7 +165,7 @@ struct QueueWorkerTests {
         try await world.work()
         try await world.drain()
         #expect(try world.query(self.words) == "accepted|2000")
-        #expect(world.events.withLock { $0.isEmpty })
+        #expect(world.events.withLock { !$0.contains { if case .postgresLost = $0 { true } else { false } } })
         await world.end()
     }
 
@@ -176,7 +176,11 @@ struct QueueWorkerTests {
         try world.insert(1, client: "small")
         try await world.work(connections: 1, batch: 50, clients: clients)
         try await world.wait(for: "1", from: "select count(*) from ferry.outcome where client = 'small'")
-        #expect(try #require(Int(try world.query("select count(*) from ferry.push"))) > 10_000)
+        let before = """
+            select count(*) < 10000 from ferry.outcome
+              where client = 'big' and at <= (select at from ferry.outcome where client = 'small')
+            """
+        #expect(try world.query(before) == "t")
         await world.end()
     }
 
@@ -264,7 +268,6 @@ struct QueueWorkerTests {
 
     @Test func `A session that ends in the middle costs no row, and each has one outcome`() async throws {
         let world = try await QueueWorld { $0.answerDelay = .milliseconds(30) }
-        try world.insert(8000)
         let worker = try await world.work(connections: 4, batch: 100)
         try await world.work(connections: 4, batch: 100)
         let kill = """
@@ -272,14 +275,18 @@ struct QueueWorkerTests {
               select pid from pg_stat_activity where application_name = 'ferry worker'
                 and datname = current_database() and xact_start is not null limit 2) s
             """
-        var ended = 0
-        while try world.query("select count(*) from ferry.push") != "0" {
+        var (inserted, ended) = (0, 0)
+        repeat {
+            // The queue may be empty again before a session is found.
+            if inserted < 8000 || ended == 0 {
+                try world.insert(2000)
+                inserted += 2000
+            }
             if ended < 10, let number = Int(try world.query(kill)) { ended += number }
             try await Task.sleep(for: .milliseconds(20))
-        }
-        #expect(ended > 0)
-        #expect(try world.query(self.words) == "accepted|8000")
-        #expect(world.record.count - world.record.doubled == 8000)
+        } while try ended == 0 || inserted < 8000 || world.query("select count(*) from ferry.push") != "0"
+        #expect(try world.query(self.words) == "accepted|\(inserted)")
+        #expect(world.record.count - world.record.doubled == inserted)
         #expect(world.record.doubled <= ended * 100)
         let figures = await worker.figures
         #expect(figures.batches.count > 0)
@@ -320,7 +327,10 @@ struct QueueWorkerTests {
         try await world.work(connections: 2, batch: 50, clients: clients)
         try await world.wait(for: "300", from: "select count(*) from ferry.push")
         #expect(try world.query("select distinct client, word from ferry.outcome") == "good|accepted")
-        #expect(try world.query("select distinct client, attempts from ferry.push") == "bad|0")
+        // The refused rows are hidden for a minute, and a refusal is no attempt. On a busy machine, other rows may not
+        // reach APNs in time, and are tried again in seconds.
+        let hidden = "select distinct client, attempts from ferry.push where due > now() + interval '10 s'"
+        #expect(try world.query(hidden) == "bad|0")
         try await world.waitForEvent { $0 == .held(client: "bad", .refused(.topicDisallowed)) }
         let tried = world.apns.counts.rejected
         while world.apns.counts.rejected == tried { try await Task.sleep(for: .milliseconds(20)) }
@@ -446,8 +456,9 @@ struct QueueWorkerTests {
     @Test func `A stop lets go of rows, which another worker delivers`() async throws {
         let world = try await QueueWorld { $0.answerDelay = .milliseconds(30) }
         try world.insert(6000)
-        try await world.work()
-        while world.record.count < 500 { try await Task.sleep(for: .milliseconds(5)) }
+        // Its last batch would end after 18 s.
+        try await world.work(connections: 1, batch: 10)
+        while world.record.count < 50 { try await Task.sleep(for: .milliseconds(5)) }
         await world.stopWorkers()
         #expect(try world.query("select count(*) from ferry.push") != "0")
         try await world.work()
@@ -470,7 +481,7 @@ struct QueueWorkerTests {
     }
 
     @Test func `An answer to a row that another session has locked is written when the lock is gone`() async throws {
-        let world = try await QueueWorld { $0.answerDelay = .seconds(4) }
+        let world = try await QueueWorld { $0.answerDelay = .seconds(12) }
         try world.insert(1)
         try await world.work(connections: 1)
         // The batch has ended, and its row is hidden.

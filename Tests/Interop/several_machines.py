@@ -22,7 +22,7 @@ import time
 
 from postgres_server import Postgres, Relay, cut
 from several_clients import BAD, GONE, Circling, FeedbackReader, Flood, Late, LatePath, Sender
-from several_site import DATABASES, MACHINES, MIXTURE, NUMBERS, PROGRAMS, SHARDS, SOURCES, Site
+from several_site import AROUND, DATABASES, MACHINES, MIXTURE, NUMBERS, PROGRAMS, SHARDS, SOURCES, Site
 from several_worker import examples, worker
 from stage import PATIENCE, eventually, free_port, haproxy, holds, is_open
 
@@ -47,11 +47,11 @@ def killed(site, options):
         for time_ in range(options.times):
             number = time_ % len(MACHINES) + 1
             site.paused.set()
-            time.sleep(0.5)
+            time.sleep(AROUND * site.slow)
             with site.fault():
                 site.kill(number)
             killed_at = time.monotonic()
-            time.sleep(0.5)
+            time.sleep(AROUND * site.slow)
             site.paused.clear()
             site.new_owners(number, 10, killed_at)
             site.start(number)
@@ -79,7 +79,8 @@ def busy(site, options):
             time.sleep(2)
 
     def was_around_a_kill(sender, place):
-        return any(kill - 0.5 < time_ < kill + 0.5 for kill in kills for time_ in sender.sent_at[place])
+        around = AROUND * site.slow
+        return any(kill - around < time_ < kill + around for kill in kills for time_ in sender.sent_at[place])
 
     # A process may be killed in the middle of a handshake.
     senders = site.scene("busy", event, rate=60, is_spared=was_around_a_kill, is_away=True)
@@ -395,7 +396,7 @@ def late(site, options):
             time.sleep(9)
             for number in NUMBERS[: options.times]:
                 site.paused.set()
-                time.sleep(0.5)
+                time.sleep(AROUND * site.slow)
                 with site.fault():
                     site.kill(number)
                 killed_at = time.monotonic()
@@ -443,7 +444,7 @@ def readers(site, options):
         time.sleep(2)
         # The rows of the first reader are there again. So are they if its gateway is killed.
         site.paused.set()
-        time.sleep(0.5)
+        time.sleep(AROUND * site.slow)
         second = begin(3)
         holds("another reader has no part of a list that is read", read(2) < options.rows)
         with site.fault():
@@ -509,7 +510,7 @@ def away(site, options, mode):
         site.postgres.start()
         holds("each shard has an owner again", eventually(site.all_owned))
         span.append(time.monotonic())
-        time.sleep(3)
+        time.sleep(3 * site.slow)
         span.append(time.monotonic())
 
     senders = site.scene(f"away {mode}", event, is_away=True)
@@ -533,7 +534,7 @@ def refusals(site, options):
         for command in commands:
             run = [site.ferry, *command, "--config", str(configuration)]
             try:
-                ended = subprocess.run(run, capture_output=True, text=True, timeout=20)
+                ended = subprocess.run(run, capture_output=True, text=True, timeout=PATIENCE)
                 status, lines = ended.returncode, ended.stderr.splitlines()
             except subprocess.TimeoutExpired:
                 status, lines = "none", ["It runs."]
@@ -623,10 +624,10 @@ def failover(site, options):
             fail()
 
     def was_not_durable(sender, place):
-        """Whether a push was sent in the last half second of the gateway, when the standby answered no commit, or before
+        """Whether a push was sent right before the end of the gateway, when the standby answered no commit, or before
         the program had seen the end of its connection.
         """
-        return any(abs(time_ - killed_at[0]) < 0.5 for time_ in sender.sent_at[place])
+        return any(abs(time_ - killed_at[0]) < AROUND * site.slow for time_ in sender.sent_at[place])
 
     before = site.owners()
     site.scene("failover", several, bad_every=10, is_away=True)

@@ -139,9 +139,11 @@ package actor ShardProcess {
         connection: String,
         node: String
     ) async throws(PostgresError) -> (shards: Int, namesake: String?) {
-        // The check uses the settings of an owner's session, because a pooler refuses or forgets them.
-        let place = PostgresStore.Place(connection: connection, shard: 0, node: node)
-        let database = PostgresSetup(PostgresStore.settings(place))
+        // The check uses the settings of an owner's session, because a pooler refuses or forgets them. But it may be
+        // silent for longer: on a busy machine, an owner's limit would end the session, and the process would not start.
+        var settings = PostgresStore.settings(.init(connection: connection, shard: 0, node: node))
+        settings.parameters["idle_session_timeout"] = "1min"
+        let database = PostgresSetup(settings)
         defer { database.close() }
         return (try await database.check([.gateway]), try await database.namesake(of: node))
     }

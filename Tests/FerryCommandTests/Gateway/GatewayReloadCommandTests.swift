@@ -50,7 +50,7 @@ import Testing
             #expect(reloaded.status == 0, "\(reloaded)")
             #expect(reloaded.result.contains(#""added":["shop"]"#) && reloaded.result.contains(#""removed":["news"]"#))
             #expect(try await harness.push(2...5, to: port).status == 0)
-            #expect(apns.counts.accepted == 4)
+            #expect(try await eventually { apns.counts.accepted == 4 })
             gateway.terminate()
             #expect(try await gateway.output().status == 0)
         }
@@ -248,7 +248,7 @@ import Testing
             let listeners = try #require(ports?["listen"] as? [[String: Int]])
             _ = try await harness.push(1...3, to: try #require(listeners[0]["binary"]))
             _ = try await harness.push(4...8, to: try #require(listeners[1]["binary"]))
-            #expect(production.counts.accepted == 3 && sandbox.counts.accepted == 5)
+            #expect(try await eventually { production.counts.accepted == 3 && sandbox.counts.accepted == 5 })
             program.terminate()
             #expect(try await program.output().status == 0)
             await sandbox.stop()

@@ -96,8 +96,9 @@ import Testing
             #expect(try await eventually { try program.messages.contains("gw1 owns shard 0") })
             #expect(try await harness.push(1...20, to: port).status == 0)
             #expect(try await harness.push(21...30, to: port + 1).status == 0)
-            let status = try await ask("status")
-            #expect(status.result.contains("in all: read 30, accepted 30"), "\(status)")
+            // A client may end before APNs has everything.
+            var status = try await ask("status")
+            while !status.result.contains("in all: read 30, accepted 30") { status = try await ask("status") }
             #expect(status.result.contains("shard  owner  term"), "\(status)")
             let text = try await ask("status", "--json").result
             let json = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
@@ -141,7 +142,7 @@ import Testing
             var simulated = SimulatedAPNs.Configuration(credentials: harness.credentials)
             simulated.recorder = recorder
             let apns = try await SimulatedAPNs.start(simulated)
-            for node in ["gw1", "gw2"] {
+            for (node, count) in [("gw1", 20), ("gw2", 40)] {
                 let port = try await Self.freePort()
                 let program = try harness.begin(
                     port: apns.port,
@@ -151,6 +152,7 @@ import Testing
                 #expect(try program.result == "{\"binary\":\(port),\"shards\":1}\n")
                 let pushed = try await harness.push(1...20, to: port)
                 #expect(pushed.status == 0, "\(pushed.messages)")
+                #expect(try await eventually { recorder.requests.count == count })
                 program.terminate()
                 let output = try await program.output()
                 #expect(output.status == 0, "\(output.messages)")

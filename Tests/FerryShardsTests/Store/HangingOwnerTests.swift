@@ -26,11 +26,7 @@ struct HangingOwnerTests {
             }
             try #require(connected == 0)
             var startup = Self.number(196_608)
-            for text in [
-                "user", "ferry", "database", database, "idle_session_timeout", "1s", "statement_timeout", "1s",
-            ] {
-                startup += Array(text.utf8) + [0]
-            }
+            for text in ["user", "ferry", "database", database] { startup += Array(text.utf8) + [0] }
             startup.append(0)
             self.write(Self.number(Int32(startup.count + 4)) + startup)
             self.waitUntilReady()
@@ -62,25 +58,28 @@ struct HangingOwnerTests {
             }
         }
 
-        func query(_ sql: String) {
-            self.write(Self.message("Q", Array(sql.utf8) + [0]))
+        /// Takes the shard, sets the session's own limits to one second, and sends a Parse without the Sync that has to
+        /// follow.
+        func takeAndStop() {
+            let take = """
+                select * from ferry.take(0, 'gw1', (select term from ferry.shard where id = 0));
+                set idle_session_timeout = '1s'; set statement_timeout = '1s'
+                """
+            let parse = Self.message("P", Array("\0select 1\0".utf8) + [0, 0])
+            // One write: between two, the first limit could end the session.
+            self.write(Self.message("Q", Array(take.utf8) + [0]) + parse)
             self.waitUntilReady()
         }
-
-        /// Sends a Parse without the Sync that has to follow.
-        func stopAfterParse() { self.write(Self.message("P", Array("\0select 1\0".utf8) + [0, 0])) }
     }
 
     @Test func `Without that look its session stays, whatever time-outs it has`() async throws {
         let database = try await ShardDatabase()
         let hanging = try RawSession(database.server, database.name)
-        hanging.query("select * from ferry.take(0, 'gw1', (select term from ferry.shard where id = 0))")
-        hanging.stopAfterParse()
+        hanging.takeAndStop()
         let hangs = """
             from pg_stat_activity a join pg_locks l on l.pid = a.pid and l.locktype = 'advisory' where a.state <> 'idle' \
             and a.datname = '\(database.name)'
             """
-        // The session's own limits are one second.
         try await database.until {
             try database.query("select max(clock_timestamp() - a.state_change) > interval '8 s' \(hangs)") == "t"
         }
@@ -91,11 +90,10 @@ struct HangingOwnerTests {
 
     @Test func `The look of another process ends its session, and the shard is free`() async throws {
         let database = try await ShardDatabase()
-        let hanging = try RawSession(database.server, database.name)
-        hanging.query("select * from ferry.take(0, 'gw1', (select term from ferry.shard where id = 0))")
-        hanging.stopAfterParse()
         let process = try await TestProcess(database, "gw2")
+        let hanging = try RawSession(database.server, database.name)
         let begin = ContinuousClock.now
+        hanging.takeAndStop()
         try await process.run { _ in
             try await database.until { try database.query("select owner from ferry.shard") == "gw2" }
         }

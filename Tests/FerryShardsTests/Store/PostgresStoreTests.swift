@@ -81,7 +81,7 @@ struct PostgresStoreTests {
             #expect(await owner.commit(number, epoch) == .durable)
             if number.isMultiple(of: 5) { try database.endSessions(of: "gw1") }
         }
-        try await database.until { owner.news.count { $0 == .returned } == 4 && owner.store.right.isHeld }
+        try await database.until { owner.news.count { $0 == .returned } >= 4 && owner.store.right.isHeld }
         #expect(!owner.news.contains(.fenced))
         #expect(try await owner.store.segments(after: 0).map(\.number) == Array(1...20))
 
@@ -136,8 +136,8 @@ struct PostgresStoreTests {
         #expect(try database.query("select number, done from ferry.late") == "\(base + 2)|t")
         #expect(await old.commit(base + 3, first.epoch) == .fenced)
         try await database.until { new.late.count == 2 }
-        try await database.until { !old.store.mayLoseHandOver }
-        #expect(old.news.contains(.handOverIsSafe))
+        try await database.until { old.news.contains(.handOverIsSafe) }
+        #expect(!old.store.mayLoseHandOver)
         await old.store.close()
         #expect(old.news.last == .over(.handedOver))
         await new.store.close()
@@ -245,7 +245,8 @@ struct PostgresStoreTests {
         // A new row, one that is listed again, and one that is removed while the reader has it.
         let began = ContinuousClock.now
         #expect(await owner.commit(2, epoch, changes: rows([3, 1]) + rows([2], isListed: false)) == .durable)
-        #expect(ContinuousClock.now - began < .seconds(2))
+        // A commit that waited for the reader would wait for the end of the reader's session, after 70 s.
+        #expect(ContinuousClock.now - began < .seconds(60))
         // A statement that does not pass over the reader's rows waits for it.
         #expect(throws: (any Error).self) {
             try database.query("set lock_timeout = '100ms'; update ferry.feedback set since = 0")

@@ -29,11 +29,11 @@ struct ShardDatabase {
         ShardTerm(try self.query("select term from ferry.shard where id = \(shard)"))
     }
 
-    /// Ends the sessions of owners.
+    /// Ends the sessions of owners, and waits for their end.
     func endSessions(of node: String) throws {
         // The database may refuse connections.
         try self.server.query(
-            "select pg_terminate_backend(pid) from pg_stat_activity where datname = '\(self.name)' "
+            "select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = '\(self.name)' "
                 + "and application_name like 'ferry \(node) shard %'",
             in: "postgres"
         )
