@@ -41,6 +41,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        (#"{"backend":"http2"}"#, "The option 'p8' needs 'keyId' and 'teamId'"),
+        (#"{"backend":"binary"}"#, "does not exist"),
+        (#"{"backend":"http2","p8":"AuthKey.p8"}"#, "The option 'p8' needs 'keyId' and 'teamId'"),
+        (#"{"backend":"binary","host":"gateway.internal"}"#, "does not exist"),
+    ])
+    func `a file ends a migration of the program, and its side keeps its options`(file: String, sentence: String) throws
+    {
+        let options = """
+            {"backend":"migrate","share":10,"fallback":true,"binary":{"host":"gateway.internal","cert":"/nowhere"},\
+            "http2":{"production":true,"p8":"/nowhere","topic":"com.example.app"}}
+            """
+        let message = try self.refusal(options, file)
+        #expect(message?.contains(sentence) == true, "\(message ?? "")")
+    }
+
     @Test func `the host may stand in the file alone`() throws {
         let options = #"{"backend":"auto","cert":"/nowhere"}"#
         #expect(try self.refusal(options, #"{"host":"gateway.internal"}"#)?.contains("does not exist") == true)
