@@ -132,8 +132,8 @@ public func ferry_read_run(
     }
 }
 
-/// Checks the arguments that both ways of reading share, and returns the result of `read`. `read` returns nil if the
-/// caller gave no memory.
+/// Checks the arguments that `ferry_read` and `ferry_read_run` share, and returns the result of `read`. `read` returns
+/// nil if the caller gave no memory. For a capacity of 0, the result is 0 without a call of `read`.
 private func readOutcomes(_ handle: ferry_t, _ size: Int, _ capacity: Int, _ read: (Mailbox) -> Int?) -> Int64 {
     with(handle) { handle in
         guard capacity >= 0, MemoryLayout<ferry_outcome>.size...largestStructure ~= size else {
@@ -309,11 +309,11 @@ public func ferry_feedback_read(
 // MARK: Arguments
 
 /// The largest size that a caller may give for a structure, in bytes. A larger size is a mistake of the caller, and
-/// zeros would be written behind its memory.
+/// zeros would be written behind the caller's memory.
 private let largestStructure = 4096
 
-/// Calls `body` with the handle that has this number, or returns an error if no provider has the number. `body` must
-/// not wait.
+/// Checks the configuration file, and calls `body` with the handle that has this number. Returns an error if no
+/// provider of this process has the number. `body` must not wait.
 private func with(_ number: ferry_t, _ body: (Handle) -> Int64) -> Int64 {
     withResource(number) { resource in
         guard case .provider(let handle) = resource else { return Int64(FERRY_EHANDLE) }
@@ -346,8 +346,8 @@ private func find(_ number: ferry_t) -> LibraryState.Found {
     LibraryState.shared.withLock { $0.find(number) }
 }
 
-/// Returns the bytes of an argument; nil if pointer and length contradict each other. NULL with length 0 is an empty
-/// text.
+/// Returns the bytes of an argument; nil if the length is below 0, or if the pointer is NULL and the length is not 0.
+/// NULL with length 0 is an empty text.
 private func bytes<Byte>(_ start: UnsafePointer<Byte>?, _ count: Int) -> UnsafeBufferPointer<UInt8>? {
     guard count >= 0, start != nil || count == 0 else { return nil }
     let start = UnsafeRawPointer(start)?.assumingMemoryBound(to: UInt8.self)

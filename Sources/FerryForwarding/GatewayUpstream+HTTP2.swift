@@ -5,8 +5,8 @@ internal import FerryOpenSSL
 package import Logging
 
 extension GatewayUpstream {
-    /// How long a written notification waits for its answer while the upstream answers PINGs. The wait is long, because
-    /// no response can tell an old client that an outcome is uncertain.
+    /// The longest time that a written notification waits for its answer while the upstream answers PINGs. The time
+    /// is long, because no response can tell an old client that an outcome is uncertain.
     private static let lateAnswerLimit: Duration = .seconds(300)
 
     /// Makes an upstream: its provider, and the closure that makes the providers of its side connections.
@@ -26,7 +26,7 @@ extension GatewayUpstream {
         configuration.options.queueLimit = GatewayUpstream.queueLimit
         configuration.options.delayLimit = 0
         configuration.options.lateAnswerLimit = Self.lateAnswerLimit
-        // A breaker would stop all clients because of one. The gateway counts refusals for each client and topic.
+        // A breaker would stop all clients because of one client. The gateway counts refusals by client and topic.
         configuration.options.circuitBreaker = nil
         let outcomes = UpstreamOutcomes()
         configuration.outcomes = .sink(outcomes)
@@ -44,8 +44,8 @@ extension GatewayUpstream {
         }
     }
 
-    /// The host and the credential of an upstream, as lasting bytes. With another host or credential, earlier answers
-    /// of APNs prove nothing.
+    /// The host, port and credential of an upstream, as bytes that stay the same after a restart. If one of the three
+    /// changes, earlier answers of APNs prove nothing.
     package static func key(_ configuration: HTTP2Configuration, keyID: String?) -> [UInt8] {
         let credential =
             switch configuration.credentials {

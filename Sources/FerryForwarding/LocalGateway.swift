@@ -3,7 +3,7 @@ package import FerryGateway
 package import FerryTesting
 package import NIOCore
 
-/// A gateway in this process, before a simulated APNs, for the client of ``TestCredentials``.
+/// A gateway in this process, in front of a simulated APNs, for the client of ``TestCredentials``.
 package struct LocalGateway: LocalServer {
     /// The topic that the gateway gives to every notification.
     package static let topic = "com.example.ferry"
@@ -16,7 +16,8 @@ package struct LocalGateway: LocalServer {
     ///
     /// - Parameters:
     ///   - group: the event loops of the gateway and of its connections to APNs.
-    ///   - shared: a store of several gateways, and the event loop on which it runs; the gateway runs there, too.
+    ///   - shared: a store of several gateways, and the event loop on which the store runs; the gateway runs there,
+    ///     too.
     ///   - change: changes the configuration.
     package static func start(
         before apns: SimulatedAPNs,

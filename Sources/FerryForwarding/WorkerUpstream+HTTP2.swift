@@ -3,8 +3,8 @@ internal import FerryCore
 package import FerryWorker
 
 extension WorkerUpstream {
-    /// How long a written push waits for its answer while APNs answers PINGs: less than the minute for which its row is
-    /// hidden.
+    /// The longest time that a written push waits for its answer while APNs answers PINGs. This time is less than the
+    /// minute for which the row of the push is hidden.
     private static let lateAnswerLimit: Duration = .seconds(30)
 
     /// Makes an upstream of a worker.
@@ -12,8 +12,8 @@ extension WorkerUpstream {
     /// - Parameters:
     ///   - configuration: the provider's configuration. This call sets its outcomes, and the options for which the
     ///     worker has its own rules.
-    ///   - connections: the connections of the worker to PostgreSQL.
-    ///   - batch: the rows of a batch.
+    ///   - connections: the number of connections from the worker to PostgreSQL.
+    ///   - batch: the largest number of rows in a batch.
     /// - Throws: the error of ``HTTP2Provider`` for a configuration that cannot be used.
     package static func over(
         http2 configuration: HTTP2Configuration,
@@ -24,11 +24,11 @@ extension WorkerUpstream {
         configuration.options.queueLimit = Self.room(connections: connections, batch: batch)
         configuration.options.deadline = BatchMachine.sendLimit
         configuration.options.lateAnswerLimit = Self.lateAnswerLimit
-        // The provider delays nothing. The table does, because it survives a restart.
+        // The provider delays nothing. The table delays pushes, because the table survives a restart.
         configuration.options.delayLimit = 0
-        // The worker holds each client for itself.
+        // A breaker would stop all clients because of one client. The worker stops only that client.
         configuration.options.circuitBreaker = nil
-        // All batches are under way at once.
+        // All batches may be under way at once, and each notification needs a stream.
         let streams = max(configuration.options.maxStreams, 1)
         let needed = (connections * batch + streams - 1) / streams
         configuration.options.maxConnections = max(configuration.options.maxConnections, needed)

@@ -8,19 +8,19 @@ package struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
         case http
         case https
 
-        /// The port without one in the text (RFC 9110, section 4.2).
+        /// The port of an address that names no port (RFC 9110, section 4.2).
         package var defaultPort: Int { self == .http ? 80 : 443 }
     }
 
-    /// Why a text is no such address. The description quotes nothing of the text.
+    /// The reason why a text is no such address. The description quotes no part of the text.
     package struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
         package let description: String
     }
 
-    /// Where connections go: the part that two addresses must have in common to share one.
+    /// The server to which connections go. Two addresses with equal origins can share a connection.
     package struct Origin: Hashable, Sendable {
         package var scheme: Scheme
-        /// In lower case, and without brackets.
+        /// The host in lower case, and without brackets.
         package var host: String
         package var port: Int
         /// The path of a socket in the file system (AF_UNIX) in place of host and port.
@@ -28,7 +28,7 @@ package struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     }
 
     package let origin: Origin
-    /// Path and query as they are sent. Begins with a slash.
+    /// The path and the query as the client sends them. The first character is a slash.
     package let target: String
 
     package var scheme: Scheme { self.origin.scheme }
@@ -107,7 +107,7 @@ package struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Printable, and not one of the characters that RFC 3986 wants encoded.
+    /// Whether a target may have this printable character. RFC 3986 wants the other printable characters encoded.
     private static func isOfTarget(_ byte: UInt8) -> Bool { !#""<>\^`{|}"#.utf8.contains(byte) }
 
     /// Returns the address of another path and query on the same origin. `target` begins with a slash.
@@ -118,7 +118,7 @@ package struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
         return HTTPURL(self.origin, target: target)
     }
 
-    /// Resolves the value of `Location` (RFC 9110, section 10.2.2). Nil: it is no URL of HTTP.
+    /// Resolves the value of `Location` (RFC 9110, section 10.2.2); nil if the result is no URL of HTTP.
     package func resolved(_ location: String) -> HTTPURL? {
         let text = String(location.prefix { $0 != "#" })
         if text.hasPrefix("//") { return try? HTTPURL("\(self.scheme.rawValue):\(text)") }
@@ -126,7 +126,7 @@ package struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
         let path = self.target.prefix { $0 != "?" }
         if text.hasPrefix("?") { return try? self.with(target: path + text) }
         if text.contains("://") { return try? HTTPURL(text) }
-        // Another scheme, such as mailto (RFC 3986, section 4.2).
+        // The guard refuses other schemes, such as mailto (RFC 3986, section 4.2).
         guard !text.isEmpty, !text.prefix(while: { $0 != "/" }).contains(":"), let slash = path.lastIndex(of: "/")
         else { return nil }
         return try? self.with(target: path[...slash] + text)

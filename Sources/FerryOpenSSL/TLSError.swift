@@ -1,7 +1,7 @@
 /// An error in TLS, in a certificate or in a key.
 ///
-/// Two errors are the same fault if their ``code`` is the same. ``description`` is one sentence for an operator,
-/// without keys, passphrases or payload. `String(reflecting:)` adds OpenSSL's own messages.
+/// The ``code`` is enough to tell the kinds of fault apart. ``description`` is one sentence for an operator, without
+/// keys, passphrases or payload. `String(reflecting:)` adds OpenSSL's own messages.
 public struct TLSError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
     /// One entry of OpenSSL's error queue.
     public struct Cause: Sendable, Hashable {

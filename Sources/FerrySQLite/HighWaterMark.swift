@@ -2,13 +2,13 @@ internal import FerryPlatform
 
 /// A small file beside a store, with the number of the last acknowledged commit and the number of the owner.
 ///
-/// SQLite takes a damaged page for the end of the write-ahead log, and reports no error. Acknowledged commits behind
+/// SQLite treats a damaged page as the end of the write-ahead log, and reports no error. Acknowledged commits behind
 /// that page are lost. The number in a second file shows the loss.
 ///
 /// A connection with SQLite's exclusive lock never checks whether another connection writes. On a file system without
-/// locks, two processes would overwrite each other. So each owner writes a random number here, and reads it before and
-/// after each commit. An acknowledged commit then ended before another process became the owner, and that process finds
-/// the commit.
+/// locks, two processes would overwrite each other. So each gateway writes a random number here when it becomes the
+/// owner, and reads the number before and after each commit. An acknowledged commit then ended before another process
+/// became the owner, and that process finds the commit. The store of the App Store does not use the owner.
 ///
 /// ```
 ///   0         8           16        24
@@ -17,8 +17,8 @@ internal import FerryPlatform
 ///   └─────────┴───────────┴─────────┘
 /// ```
 ///
-/// Before ``take()``, the file ends after 16 bytes. If ``take()`` comes before the first commit, the file begins with
-/// 16 zeros.
+/// Before the first ``take()``, the file has no owner and at most 16 bytes. If ``take()`` comes before the first number
+/// is written, the file begins with 16 zeros.
 package final class HighWaterMark {
     private static let length = 16
     private static let wholeLength = 24
@@ -27,7 +27,7 @@ package final class HighWaterMark {
     /// A fault of the mark, described in sentences for an operator.
     package struct Fault: Error, CustomStringConvertible {
         package let description: String
-        /// Whether the file was read, and is no mark.
+        /// Whether the file was read, but does not hold a valid mark.
         package let isDamage: Bool
 
         init(_ description: String, isDamage: Bool = false) {
@@ -40,7 +40,7 @@ package final class HighWaterMark {
     package enum Finding {
         /// The store has every commit that was acknowledged.
         case agrees
-        /// There was no mark file, so the check made one.
+        /// The mark had no number, mostly because its file is new. The check wrote the number.
         case isNew
     }
 
@@ -66,7 +66,8 @@ package final class HighWaterMark {
         // The mark was not renamed, because the store has one already, or because the earlier mark is on another file
         // system. The larger of both numbers stays, because only it shows every lost commit.
         let (old, new) = (HighWaterMark(earlier, O_RDWR), HighWaterMark(path: path))
-        // If the number were read before, the process of the earlier release could acknowledge further commits.
+        // ``take()`` comes before the read. Otherwise the process of the earlier release could acknowledge commits
+        // after the read.
         try old.take()
         if let number = try old.read().number, number > (try new.read().number ?? 0) {
             try new.advance(to: number)
@@ -95,10 +96,11 @@ package final class HighWaterMark {
 
     package convenience init(path: String) { self.init(path, O_RDWR | O_CREAT) }
 
-    /// Opens the mark of a store that exists, or makes it. The mark of an earlier release beside a symbolic link
-    /// becomes the mark of the store; see ``path(of:)``.
+    /// Opens the mark of a store that exists. Makes the mark if it is missing. The mark of an earlier release beside a
+    /// symbolic link becomes the mark of the store; see ``path(of:)``.
     ///
-    /// - Throws: ``Fault`` when the mark of the earlier release cannot be used.
+    /// - Throws: ``Fault`` when the mark of the earlier release cannot be moved. If the mark of the store cannot be
+    ///   opened, the next method that uses the mark throws.
     package convenience init(of store: String) throws(Fault) {
         let path = Self.path(of: store)
         if let earlier = Self.earlierPath(of: store) { try Self.move(earlier, to: path) }
@@ -113,7 +115,8 @@ package final class HighWaterMark {
 
     deinit { if self.openError == nil { close(self.descriptor) } }
 
-    /// Compares the mark with the last commit that the store has.
+    /// Compares the mark with the number of the last commit that the store has, and then writes this number to the
+    /// mark.
     ///
     /// - Throws: ``Fault`` when the store has lost commits, or when the mark cannot be used.
     package func check(last: UInt64, of store: String) throws(Fault) -> Finding {
@@ -130,9 +133,10 @@ package final class HighWaterMark {
         return found.number == nil ? .isNew : .agrees
     }
 
-    /// Reads the mark of a store, and the one of an earlier release beside a symbolic link. Returns those that exist.
+    /// Reads the mark of a store, and the mark of an earlier release beside a symbolic link. Returns the marks that
+    /// exist.
     ///
-    /// Nothing in them changes, because they may belong to other processes.
+    /// The marks do not change, because they may belong to other processes.
     package static func contents(of store: String) throws(Fault) -> [Contents] {
         var contents: [Contents] = []
         for path in [Self.path(of: store), Self.earlierPath(of: store)] {
@@ -157,19 +161,19 @@ package final class HighWaterMark {
         return (number, owner)
     }
 
-    /// Notes that the store has acknowledged this commit.
+    /// Writes the number of a commit that the store has. Call this method before the commit is acknowledged.
     package func advance(to number: UInt64) throws(Fault) {
         var mark = (number, ~number)
         let count = withUnsafeBytes(of: &mark) { pwrite(self.descriptor, $0.baseAddress, Self.length, 0) }
         guard count == Self.length else { throw self.unwritable }
     }
 
-    /// Makes this process the owner. The earlier owner notices it by ``isTaken``.
+    /// Makes this process the owner. The earlier owner then finds ``isTaken`` true.
     package func take() throws(Fault) {
         var owner = self.owner
         let count = withUnsafeBytes(of: &owner) { pwrite(self.descriptor, $0.baseAddress, $0.count, Self.ownerOffset) }
         guard count == MemoryLayout<UInt64>.size else { throw self.unwritable }
-        // Otherwise the number may be only in the memory of this machine, where another machine cannot see it.
+        // Without this call, the owner may be only in the memory of this machine, where another machine cannot see it.
         try self.sync()
     }
 
@@ -177,16 +181,17 @@ package final class HighWaterMark {
         guard fsync(self.descriptor) == 0 else { throw self.unwritable }
     }
 
-    /// Whether another process has called ``take()`` since this one has.
+    /// Whether another process has called ``take()`` after this process did.
     ///
     /// The check opens the file again. NFS then asks its server (RFC 7530, section 10.3.1), and a replaced file is
-    /// noticed. On a local disk it costs some microseconds.
+    /// noticed. On a local disk the check costs some microseconds.
     package var isTaken: Bool {
         let opened = open(self.path, O_RDONLY | O_CLOEXEC)
         defer { if opened >= 0 { close(opened) } }
         var found: UInt64 = 0
         let count = withUnsafeMutableBytes(of: &found) {
-            // If the process has no descriptor left, the open one still shows another owner on this machine.
+            // If the process has no descriptor left, the mark's own descriptor still shows another owner on this
+            // machine.
             pread(opened < 0 ? self.descriptor : opened, $0.baseAddress, $0.count, Self.ownerOffset)
         }
         // A mark that cannot be read does not prove another owner. The next commit reports the fault.

@@ -5,10 +5,10 @@ internal import FerryPlatform
 ///
 /// The connection that writes the database also makes the copy. SQLite then writes each change of a copied page into
 /// the copy at once, and leaves new pages to later steps. So the copy has all commits before its last step. If a second
-/// connection made the copy, each commit would restart it. Besides, only one process may open the database; see
+/// connection made the copy, each commit would restart it. Besides, the exclusive lock allows no second connection; see
 /// ``SQLiteDatabase``.
 ///
-/// The class is not `Sendable`. The thread of the database uses it.
+/// The class is not `Sendable`. Use and release it on the thread of the database.
 package final class SQLiteBackup {
     /// The database, so that its connection stays open while the copy is made.
     private let database: SQLiteDatabase
@@ -54,8 +54,8 @@ package final class SQLiteBackup {
 
     deinit { self.end() }
 
-    /// Copies at most `pages` pages. Returns whether the copy is complete. Then call ``end()``, and make the file
-    /// durable.
+    /// Copies at most `pages` pages. Returns whether the copy is complete. After a complete copy, call ``end()``, and
+    /// make the file durable.
     package func step(pages: Int) throws(SQLiteError) -> Bool {
         guard let handle else { throw SQLiteError(code: SQLITE_MISUSE, path: self.path) }
         switch sqlite3_backup_step(handle, Int32(clamping: pages)) {
@@ -65,7 +65,7 @@ package final class SQLiteBackup {
         }
     }
 
-    /// The number of pages that were not copied yet at the last step; 0 after ``end()``.
+    /// The number of pages that were not copied yet at the last step; 0 before the first step and after ``end()``.
     package var remaining: Int { self.handle.map { Int(sqlite3_backup_remaining($0)) } ?? 0 }
 
     /// Ends the copy, complete or not, and closes its file.

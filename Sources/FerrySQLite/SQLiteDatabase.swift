@@ -1,10 +1,10 @@
 internal import CFerrySQLite
 internal import FerryPlatform
 
-/// A connection to a database file. No other process can use the file at the same time.
+/// A connection to a database file. If the file system has locks, no other process can use the file meanwhile.
 ///
 /// SQLite before 3.51.3 can damage a write-ahead log when two connections write. So the lock is exclusive, and the
-/// connection keeps it until it closes (sqlite.org/wal.html, "The WAL-reset bug";
+/// connection keeps the lock until the connection closes (sqlite.org/wal.html, "The WAL-reset bug";
 /// sqlite.org/pragma.html#pragma_locking_mode).
 ///
 /// The class is not `Sendable`, and each call may wait for the disk. Use it on one thread, and not on an event loop.
@@ -46,14 +46,15 @@ package final class SQLiteDatabase {
 
     /// Opens the file. If the file does not exist, it is made, and only its owner can read it.
     ///
-    /// - Throws: ``SQLiteError`` with `locked` when another process has the file, or with `damaged` when the file is
-    ///   not a database.
+    /// - Throws: ``SQLiteError`` with `locked` when another process has the file, with `damaged` when the file is
+    ///   damaged or is not a database, and with another kind, such as `inaccessible`, when another step fails.
     package convenience init(path: String, durability: Durability) throws(SQLiteError) {
         try self.init(unchecked: path, durability: durability)
         do {
             try self.check()
         } catch {
-            // On a file system without locks, a file that looks damaged may be one that another process writes.
+            // On a file system without locks, the file may look damaged because another process writes it. That process
+            // then needs the log.
             self.keepLogAtClose()
             throw error
         }
@@ -76,11 +77,11 @@ package final class SQLiteDatabase {
         self.place = Place(status)
         var handle: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-        // SQLite makes no file for ":memory:", and takes "file:" for the start of a URI. With "./" in front, both are
-        // file names.
+        // SQLite makes no file for ":memory:", and reads "file:" as the start of a URI. With "./" in front, each text
+        // is a file name.
         let name = path.hasPrefix("/") ? path : "./\(path)"
         let code = sqlite3_open_v2(name, &handle, flags, nil)
-        // SQLite makes a handle even when most calls fail, and the handle must be closed.
+        // SQLite makes a handle even if the call fails for most reasons. That handle must be closed, too.
         guard code == SQLITE_OK, let handle else {
             sqlite3_close_v2(handle)
             throw SQLiteError(code: code, path: path)
@@ -97,11 +98,11 @@ package final class SQLiteDatabase {
 
     /// Takes the file for this connection alone.
     private func lock(_ durability: Durability) throws(SQLiteError) {
-        // The order matters. The page size has no effect once the log exists. The lock must be exclusive before the log is
-        // opened: SQLite then keeps the index of the log in its own memory, and not in a shared file
-        // (sqlite.org/wal.html, "Use of WAL Without Shared-Memory"). Pages are small because a short commit writes three
-        // of them. Commits wait while the log is copied into the file: some 15 ms for 16 MB, and the disk takes most of
-        // that time. Deleted bytes stay in the file until other bytes overwrite them.
+        // The order matters. The page size has no effect once the log exists. The lock must be exclusive before the
+        // log is opened: SQLite then keeps the index of the log in its own memory, and not in a shared file
+        // (sqlite.org/wal.html, "Use of WAL Without Shared-Memory"). Pages are small because a short commit writes
+        // three of them. Commits wait while the log is copied into the file: some 15 ms for 16 MB, and the disk takes
+        // most of that time. Deleted bytes stay in the file until other bytes overwrite them.
         for pragma in [
             "page_size = \(Self.pageLength)", "locking_mode = EXCLUSIVE", "journal_mode = WAL",
             "synchronous = \(durability.rawValue)", "secure_delete = OFF",
@@ -109,7 +110,7 @@ package final class SQLiteDatabase {
         ] {
             try self.execute("PRAGMA \(pragma)")
         }
-        // SQLite takes the lock with the first transaction, so an empty one takes it now.
+        // SQLite takes the lock with the first transaction, so an empty transaction takes the lock now.
         try self.transaction { () throws(SQLiteError) in }
     }
 
@@ -128,7 +129,8 @@ package final class SQLiteDatabase {
         return stat("\(Self.realPath(of: self.path))-wal", &status) == 0 && status.st_size > 0
     }
 
-    /// The path of a file without symbolic links. SQLite writes the log beside the file to which links lead.
+    /// The path of a file without symbolic links; `path` itself if it leads to no file. SQLite writes the log beside
+    /// the file to which links lead.
     package static func realPath(of path: String) -> String {
         let real = realpath(path, nil)
         defer { free(real) }
@@ -162,14 +164,15 @@ package final class SQLiteDatabase {
     /// when the connection closes.
     package var isInPlace: Bool { Place(of: self.path) == self.place }
 
-    /// Leaves the log as it is when the connection closes. Call it when another process has the file although it is
-    /// locked. Otherwise SQLite would copy its own older pages over those of the other process, and remove the log.
+    /// Leaves the log as it is when the connection closes. Call this function when another process has the file in
+    /// spite of the lock. Otherwise SQLite would copy its own older pages over those of the other process, and remove
+    /// the log.
     package func keepLogAtClose() {
         let code = cferry_sqlite3_keep_log_at_close(self.handle)
         assert(code == SQLITE_OK, "SQLite has the option since 3.16")
     }
 
-    /// The number of rows that the last statement changed.
+    /// The number of rows that the last INSERT, UPDATE or DELETE changed.
     package var changeCount: Int { Int(sqlite3_changes(self.handle)) }
 
     /// Runs `body` as one transaction. Either all its changes are committed, or none.
@@ -189,8 +192,8 @@ package final class SQLiteDatabase {
     /// Makes the tables of a new file, or changes the tables of an earlier version, and then writes `version` into the
     /// file (`user_version`). All of it is one transaction.
     ///
-    /// - Parameter body: gets the version of the file, which is 0 for a new file. It is not called if the file has
-    ///   `version` already.
+    /// - Parameter body: gets the version of the file, which is 0 for a new file. `body` is not called if the file
+    ///   has `version` already.
     /// - Throws: ``SQLiteError``, also when the file has a later version.
     package func make(version: Int64, _ body: (_ found: Int64) throws(SQLiteError) -> Void) throws(SQLiteError) {
         try self.transaction { () throws(SQLiteError) in

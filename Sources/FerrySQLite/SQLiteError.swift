@@ -21,7 +21,8 @@ package struct SQLiteError: Error, Hashable, CustomStringConvertible {
     /// One sentence with the path and the reason.
     package let description: String
 
-    /// - Parameter reason: the text of the system's own error, if a system call failed.
+    /// - Parameter reason: a text for ``Kind/inaccessible`` and ``Kind/other``, such as the system's error; nil for
+    ///   SQLite's text.
     init(code: Int32, path: String, reason: String? = nil) {
         self.code = code
         self.kind =

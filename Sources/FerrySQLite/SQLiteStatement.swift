@@ -2,7 +2,7 @@ internal import CFerrySQLite
 
 /// A prepared statement of a ``SQLiteDatabase``.
 ///
-/// The class is not `Sendable`. The thread of the database uses it, and releases it before the database.
+/// The class is not `Sendable`. Use and release it on the thread of the database.
 package final class SQLiteStatement {
     private let handle: OpaquePointer
     /// The database, so that its connection stays open while the statement lives.
@@ -56,8 +56,8 @@ package enum SQLiteValue: Hashable, Sendable {
     case blob([UInt8])
 }
 
-/// A row of a result, valid only inside the call that got it. SQLite converts a column of another type; NULL reads as 0
-/// or as no bytes.
+/// A row of a result, valid only inside the closure that gets the row. SQLite converts a column of another type; NULL
+/// reads as 0 or as no bytes.
 package struct SQLiteRow: ~Copyable {
     private let statement: OpaquePointer
 

@@ -5,7 +5,7 @@ public import FerryPlatform
 ///
 /// Source: "Get Notification History" (App Store Server API, Apple).
 public struct AppStoreHistoryQuery: Hashable, Sendable {
-    /// The filter of a query. Apple accepts only one.
+    /// The filter of a query. Apple accepts only one filter in a query.
     @nonexhaustive
     public enum Filter: Hashable, Sendable {
         /// All notifications of the window.
@@ -23,8 +23,8 @@ public struct AppStoreHistoryQuery: Hashable, Sendable {
     public var end: Date
     /// The filter within the window from ``start`` to ``end``.
     public var filter: Filter
-    /// Whether to return only notifications that no server has accepted. Notifications that Apple will still repeat are
-    /// included.
+    /// Whether to return only notifications that no server has accepted. These include notifications that Apple will
+    /// still repeat.
     public var onlyFailures: Bool
 
     /// Makes a query. The dates are not checked here. Apple refuses a wrong window with errors such as
@@ -36,12 +36,12 @@ public struct AppStoreHistoryQuery: Hashable, Sendable {
         self.onlyFailures = onlyFailures
     }
 
-    /// The time for which Apple keeps notifications: 180 days in production, 30 in the sandbox.
+    /// The time for which Apple keeps notifications: 180 days in production, 30 days in every other environment.
     public static func reach(_ environment: AppStoreEnvironment) -> Duration {
         .seconds(86_400 * (environment == .production ? 180 : 30))
     }
 
-    /// The body of the request. It must be the same for each page.
+    /// The body of the request. The body must be the same for each page of one history.
     var json: [UInt8] {
         var json = Array("{\"startDate\":\(self.start.milliseconds),\"endDate\":\(self.end.milliseconds)".utf8)
         func add(_ name: String, _ value: String) {
@@ -61,17 +61,18 @@ public struct AppStoreHistoryQuery: Hashable, Sendable {
 
 /// One notification of the history.
 public struct AppStoreHistoryItem: Sendable {
-    /// The text that Apple signed. It is not verified.
+    /// The text that Apple signed, not verified; empty if Apple's answer has none. ``notification`` has the result of
+    /// the verification.
     public let signedPayload: String
     /// The attempts of the App Store to send the notification, in Apple's order.
     public let attempts: [AppStoreSendAttempt]
-    /// The verified notification, or the reason for which it was refused.
+    /// The verified notification, or the reason why the verifier refused ``signedPayload``.
     public let notification: Result<AppStoreNotification, AppStoreVerificationError>
 }
 
 /// A page of the history: at most 20 notifications.
 public struct AppStoreHistoryPage: Sendable {
-    /// The notifications in Apple's order. A refused one is included, with its reason.
+    /// The notifications in Apple's order. A refused notification is included, with the reason.
     public let items: [AppStoreHistoryItem]
     /// The token of the next page; nil for the last page.
     public let nextPage: String?
@@ -83,6 +84,6 @@ public struct AppStoreTestNotification: Sendable {
     public let attempts: [AppStoreSendAttempt]
     /// The test notification.
     public let notification: AppStoreNotification
-    /// The test notification, as Apple signed it.
+    /// The signed text of the test notification.
     package let signedPayload: String
 }

@@ -1,7 +1,7 @@
 internal import FerryCore
 public import FerryPlatform
 
-/// One attempt of the App Store to send a notification, as the history reports it.
+/// One attempt of the App Store to send a notification, from the history or the status of a test notification.
 public struct AppStoreSendAttempt: Hashable, Sendable {
     /// The time of the attempt, by Apple's clock (`attemptDate`).
     public var date: Date
@@ -14,17 +14,17 @@ public struct AppStoreSendAttempt: Hashable, Sendable {
         self.result = result
     }
 
-    /// The result of an attempt, in Apple's words. An unknown result is kept as it is.
+    /// The result of an attempt, by Apple's name. An unknown name is kept as it is.
     ///
     /// Source: the page "sendAttemptResult" of the App Store Server API.
     public struct Result: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-        /// Apple's word, such as `TIMED_OUT`.
+        /// Apple's name of the result, such as `TIMED_OUT`.
         public let rawValue: String
 
-        /// Makes a result from any word.
+        /// Makes a result from any name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// Apple's word: ``rawValue``.
+        /// Apple's name: ``rawValue``.
         public var description: String { self.rawValue }
 
         /// The server answered with a status from 200 to 206.
@@ -47,7 +47,7 @@ public struct AppStoreSendAttempt: Hashable, Sendable {
         public static let prematureClose = Result(rawValue: "PREMATURE_CLOSE")
         /// The server answered with a status outside 200 to 206.
         public static let unsuccessfulStatus = Result(rawValue: "UNSUCCESSFUL_HTTP_RESPONSE_CODE")
-        /// Another reason. It is also used if Apple's answer has no result.
+        /// Another reason, or Apple's answer has no result.
         public static let other = Result(rawValue: "OTHER")
     }
 }

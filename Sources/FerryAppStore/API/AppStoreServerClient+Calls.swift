@@ -8,18 +8,21 @@ extension AppStoreServerClient {
     /// Asks Apple to send a test notification to the URL in App Store Connect. Returns the token for
     /// ``testNotification(_:)``.
     ///
-    /// - Throws: ``AppStoreServerError`` with `noNotificationURL` if App Store Connect has no URL.
+    /// - Throws: ``AppStoreServerError``, with `noNotificationURL` if App Store Connect has no URL for the
+    ///   environment.
     public func requestTestNotification() async throws(AppStoreServerError) -> String {
-        // The call is not repeated once it may have reached Apple, because Apple might send two test notifications.
+        // The client does not repeat a call that Apple may have processed. A repetition could cause a second test
+        // notification.
         let call = Call(kind: .testNotification, path: "/inApps/v1/notifications/test", body: [], isIdempotent: false)
         let object = try await self.object(call)
         guard let token = object.string("testNotificationToken") else { throw ServerAnswer.misshapen(self.host) }
         return token
     }
 
-    /// Returns the attempts to send a test notification, and the notification.
+    /// Returns a test notification, and Apple's attempts to send it. Takes the token of ``requestTestNotification()``.
     ///
-    /// - Throws: ``AppStoreServerError`` with `testNotificationNotFound` until Apple has sent it.
+    /// - Throws: ``AppStoreServerError``, with `testNotificationNotFound` until Apple has sent the notification or if
+    ///   the token is unknown, and with `notVerified` if the verifier refuses the notification.
     public func testNotification(_ token: String) async throws(AppStoreServerError) -> AppStoreTestNotification {
         let object = try await self.object(
             Call(
@@ -41,13 +44,15 @@ extension AppStoreServerClient {
 
     // MARK: Histories
 
-    /// Returns a page of the notifications that Apple sent. Each has the content of its first attempt.
+    /// Returns a page of the notifications that Apple sent. Each notification has the content of the first attempt to
+    /// send it.
     ///
-    /// A refused notification is part of the page, with its reason.
+    /// A notification that the verifier refuses is part of the page, with the reason.
     ///
     /// - Parameters:
-    ///   - query: the selection of notifications. It must be the same for each page.
-    ///   - page: the token in the previous page; nil for the first page.
+    ///   - query: the selection of notifications. Pass the same query for each page.
+    ///   - page: the token ``AppStoreHistoryPage/nextPage`` of the previous page; nil for the first page.
+    /// - Throws: ``AppStoreServerError``.
     public func notificationHistory(
         _ query: AppStoreHistoryQuery,
         page: String? = nil
@@ -85,10 +90,10 @@ extension AppStoreServerClient {
     ///
     /// - Parameters:
     ///   - transaction: any transaction identifier of the customer.
-    ///   - start: the earliest purchase; nil for no limit.
-    ///   - end: the end of the purchases, not included; nil for no limit.
+    ///   - start: the earliest purchase date; nil for no limit.
+    ///   - end: the end of the purchase dates, not included; nil for no limit.
     ///   - newestFirst: whether the newest transaction comes first.
-    ///   - page: the token in the previous page; nil for the first page.
+    ///   - page: the token ``AppStoreTransactionPage/nextPage`` of the previous page; nil for the first page.
     public func transactionHistory(
         _ transaction: String,
         from start: Date? = nil,
@@ -148,8 +153,8 @@ extension AppStoreServerClient {
 
     // MARK: Parts
 
-    /// Returns the token of the next page; nil after the last page. If Apple returns the same token again, the call
-    /// fails, because reading on would never end.
+    /// Returns the token of the next page; nil for the last page. If Apple announces a next page without a new token,
+    /// the call fails. With the token of this page again, the reading of pages would never end.
     private func nextPage(
         _ object: JSONObject,
         _ name: String,

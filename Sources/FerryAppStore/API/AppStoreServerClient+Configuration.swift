@@ -9,15 +9,15 @@ extension AppStoreServerClient {
     /// The key is a key for in-app purchases. App Store Connect makes it under Users and Access, Integrations, In-App
     /// Purchase. The same page shows the key id and the issuer id.
     public struct Configuration: Sendable {
-        /// The environment. It decides Apple's server and the limits of requests. In the sandbox, the limits are a
-        /// tenth of those in production. An unknown environment needs a ``baseURL``.
+        /// The environment. Apple's server and the limits of requests depend on the environment. Outside production,
+        /// the limits are a tenth of those in production. An unknown environment needs a ``baseURL``.
         public var environment: AppStoreEnvironment
         /// The app's bundle identifier: `bid` in each token. It must not be empty.
         public var bundleID: String
         /// The issuer id: `iss` in each token. It must not be empty.
         public var issuerID: String
-        /// The id of ``key``: `kid` in each token. It must not be empty. With the id of another key, each call fails with
-        /// ``AppStoreServerError/Code/unauthorized``.
+        /// The id of ``key``: `kid` in each token. It must not be empty. With the id of another key, each call fails
+        /// with ``AppStoreServerError/Code/unauthorized``.
         public var keyID: String
         /// The key that signs the tokens: the `.p8` file of App Store Connect.
         public var key: ES256Key
@@ -32,12 +32,13 @@ extension AppStoreServerClient {
         public var proxy: HTTPProxy?
         /// The longest time of one attempt.
         public var attemptLimit: Duration = .seconds(30)
-        /// The longest time of a call, with all its waits and attempts.
+        /// The longest time from the start of a call to the start of its last attempt, with all waits. The last
+        /// attempt may then take ``attemptLimit`` more.
         public var callLimit: Duration = .seconds(180)
-        /// The largest number of attempts of a call, the first included.
+        /// The largest number of attempts of a call, the first included. A number below 1 counts as 1.
         public var attempts = 5
 
-        /// Makes a configuration. It is checked by ``AppStoreServerClient/init(_:)``, which refuses empty names.
+        /// Makes a configuration. ``AppStoreServerClient/init(_:)`` checks it, and refuses empty identifiers.
         public init(
             environment: AppStoreEnvironment,
             bundleID: String,
@@ -54,7 +55,8 @@ extension AppStoreServerClient {
             self.verifier = verifier
         }
 
-        /// The address of the server. Source: "App Store Server API" (Apple).
+        /// Checks the configuration, and returns the address of the server. Throws `invalidConfiguration`. Source:
+        /// "App Store Server API" (Apple).
         package func url() throws(AppStoreServerError) -> HTTPURL {
             guard !self.bundleID.isEmpty, !self.issuerID.isEmpty, !self.keyID.isEmpty else {
                 throw AppStoreServerError(.invalidConfiguration, "Bundle id, issuer id and key id must not be empty.")

@@ -7,9 +7,10 @@ internal import NIOHTTP1
 
 /// A client of Apple's App Store Server API, for one app in one environment.
 ///
-/// Safe from any thread. Share one client, because it counts its requests and waits before one would exceed Apple's
-/// limits. It makes its own tokens. It repeats a call after too many requests, an error of Apple or trouble with the
-/// connection, if a repetition does no harm.
+/// Safe from any thread. Share one client, because each client counts only its own requests. A request that would
+/// exceed Apple's limits waits, or fails if the wait is longer than ``Configuration/callLimit``. The client makes its
+/// own tokens. The client repeats a call after too many requests, after an error of Apple's server and after a
+/// failure of the connection, if a repetition does no harm.
 public final class AppStoreServerClient: Sendable {
     /// The environment of all calls.
     public let environment: AppStoreEnvironment
@@ -23,7 +24,8 @@ public final class AppStoreServerClient: Sendable {
     private let token: Locked<ServerToken>
     private let rates: Locked<[RateKind: RequestRate]>
 
-    /// - Throws: ``AppStoreServerError`` with `invalidConfiguration`.
+    /// - Throws: ``AppStoreServerError`` with `invalidConfiguration` if an identifier is empty, or if the
+    ///   environment, the address, the proxy or the trust roots cannot be used.
     public convenience init(_ configuration: Configuration) throws(AppStoreServerError) {
         try self.init(configuration, time: .system)
     }
@@ -70,7 +72,7 @@ public final class AppStoreServerClient: Sendable {
     /// One call of the API.
     struct Call {
         var kind: RateKind
-        /// The path below the base address, with a query.
+        /// The path below the base address, with the query.
         var path: String
         /// The body of a POST; nil for a GET.
         var body: [UInt8]?
@@ -78,7 +80,7 @@ public final class AppStoreServerClient: Sendable {
         var isIdempotent = true
     }
 
-    /// Makes a call, with all its waits and repetitions.
+    /// Makes a call with all waits and repetitions, and returns the JSON object of the answer.
     func object(_ call: Call) async throws(AppStoreServerError) -> JSONObject {
         let start = self.time.elapsed()
         var retry = RequestRetry(attempts: self.configuration.attempts, isIdempotent: call.isIdempotent)
@@ -90,7 +92,8 @@ public final class AppStoreServerClient: Sendable {
             case .failure(let error, let kind): failure = (error, kind)
             }
             if case .rateLimited(let told?) = failure.kind {
-                // Apple would refuse the other calls of this kind too, so they wait as well.
+                // Until the time that Apple named, Apple would also refuse other calls of this kind. So these calls
+                // wait as well.
                 let until = self.time.elapsed() + max(told, .zero)
                 self.rates.withLock { $0[call.kind]?.hold(until: until) }
             }
@@ -103,7 +106,8 @@ public final class AppStoreServerClient: Sendable {
         }
     }
 
-    /// Waits until Apple's limits allow the request.
+    /// Waits until Apple's limits allow the request. Throws `rateLimitExceeded` at once if that wait would end later
+    /// than `callLimit` after `start`; throws `cancelled` if the task is cancelled.
     private func takePlace(_ kind: RateKind, since start: Duration) async throws(AppStoreServerError) {
         let now = self.time.elapsed()
         let limit = self.configuration.callLimit - (now - start)
@@ -163,7 +167,7 @@ public final class AppStoreServerClient: Sendable {
                 body: call.body ?? [],
                 isIdempotent: call.isIdempotent
             )
-            // The answer has at most 20 notifications of up to 19 KB. The limit leaves much room above that.
+            // The largest answer has 20 notifications of up to 19 KB. The limit of 8 MiB is far above that.
             request.bodyLimit = 8 << 20
             return request
         } catch {

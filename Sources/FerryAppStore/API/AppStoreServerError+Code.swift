@@ -1,5 +1,5 @@
 extension AppStoreServerError {
-    /// The kind of error: a number of Apple's or a name of Ferry's. Unknown numbers are kept.
+    /// The kind of error: a number from Apple, or a name from Ferry. Unknown numbers are kept.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: Hashable {
             case apple(Int64)
@@ -13,7 +13,8 @@ extension AppStoreServerError {
         /// Makes the kind with Apple's number, such as 4040007.
         public init(number: Int64) { self.kind = .apple(number) }
 
-        /// Apple's number (`errorCode`); nil for an error without one.
+        /// Apple's number (`errorCode`); nil for one of Ferry's kinds. Ferry uses the numbers 4290000 and 5000000
+        /// also for an error without a number of Apple.
         public var number: Int64? { if case .apple(let number) = self.kind { number } else { nil } }
 
         /// Apple's number in digits, such as `4040007`, or Ferry's name, such as `timedOut`.
@@ -28,7 +29,7 @@ extension AppStoreServerError {
 
         /// The transaction identifier has a wrong form.
         public static let invalidTransactionID = Code(number: 4_000_006)
-        /// The start of the history is before the time that Apple keeps.
+        /// The start of the history is earlier than Apple keeps notifications.
         public static let startDateTooFarInPast = Code(number: 4_000_012)
         /// The start of the history is after its end.
         public static let startDateAfterEndDate = Code(number: 4_000_013)
@@ -50,9 +51,10 @@ extension AppStoreServerError {
         public static let noNotificationURL = Code(number: 4_040_007)
         /// The test notification does not exist, or Apple has not sent it yet.
         public static let testNotificationNotFound = Code(number: 4_040_008)
-        /// There were too many requests.
+        /// Apple refused the request because there were too many requests. Or the client did not send the request,
+        /// because the wait would have exceeded ``AppStoreServerClient/Configuration/callLimit``.
         public static let rateLimitExceeded = Code(number: 4_290_000)
-        /// An error at Apple.
+        /// An error at Apple, or a status of 500 or more without a number.
         public static let generalInternal = Code(number: 5_000_000)
         /// An error at Apple that may pass.
         public static let generalInternalRetryable = Code(number: 5_000_001)
@@ -61,13 +63,15 @@ extension AppStoreServerError {
 
         /// The client's settings cannot work.
         public static let invalidConfiguration = Code("invalidConfiguration")
-        /// Apple refused the token with status 401, without details.
+        /// Apple refused the token with status 401, without a number.
         public static let unauthorized = Code("unauthorized")
-        /// No connection was made, or the connection ended.
+        /// No connection was made, the server's certificate was refused, or the connection ended before the answer
+        /// was complete.
         public static let connectionFailed = Code("connectionFailed")
-        /// The time for the call is over.
+        /// An attempt took longer than ``AppStoreServerClient/Configuration/attemptLimit``.
         public static let timedOut = Code("timedOut")
-        /// The answer has an unknown form, or a status without Apple's number.
+        /// The answer has an unknown form or is too long. Or the answer has no number of Apple, and its status is
+        /// below 500 and neither 401 nor 429.
         public static let unexpectedAnswer = Code("unexpectedAnswer")
         /// A signed text in the answer was refused. The cause is an ``AppStoreVerificationError``.
         public static let notVerified = Code("notVerified")

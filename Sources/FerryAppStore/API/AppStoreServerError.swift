@@ -1,18 +1,19 @@
 public import FerryPlatform
 
-/// An error of a call to the App Store Server API. Two errors are the same fault if their ``code`` is the same.
+/// An error of a call to the App Store Server API. The ``code`` is enough to tell the kinds of fault apart.
 ///
-/// The description says what happened and what to do. It contains no token, key or signed text.
+/// The description has the fault and, if known, the remedy. It contains no token, key or signed text.
 public struct AppStoreServerError: Error, Sendable, CustomStringConvertible {
-    /// The kind of error. Programs decide by it, because sentences may change.
+    /// The kind of error. A program must decide by the code, because the sentences may change.
     public let code: Code
-    /// Sentences with the fault and what to do about it.
+    /// Sentences with the fault and, if known, the remedy.
     public let description: String
-    /// The status of the answer; nil if there was no answer.
+    /// The HTTP status of the answer; nil if no complete HTTP answer came.
     public let status: Int?
-    /// The time from which Apple accepts requests again; nil if Apple did not say.
+    /// The time from which Apple accepts requests again: `Retry-After`, or the client's own estimate if the client
+    /// did not send the request; nil if neither is known.
     public let retryAfter: Date?
-    /// The error that caused this one.
+    /// The error that caused this error; nil if there is none.
     public let cause: (any Error)?
 
     init(

@@ -16,7 +16,7 @@ public struct AppStoreSubscriptionStatuses: Sendable {
         public static let expired = Status(rawValue: 2)
         /// The payment failed, and Apple tries again.
         public static let billingRetry = Status(rawValue: 3)
-        /// The payment failed, and Apple tries again. The customer keeps the service for now.
+        /// The payment failed, and Apple tries again. The customer keeps the service in the meantime.
         public static let gracePeriod = Status(rawValue: 4)
         /// Apple took the subscription back, for example with a refund.
         public static let revoked = Status(rawValue: 5)
@@ -24,7 +24,7 @@ public struct AppStoreSubscriptionStatuses: Sendable {
 
     /// One subscription with its latest transaction: an element of `lastTransactions`.
     public struct Subscription: Sendable {
-        /// The group that the product belongs to (`subscriptionGroupIdentifier`).
+        /// The group of the product (`subscriptionGroupIdentifier`); empty if Apple's answer has none.
         public let group: String
         /// The identifier of the first transaction, which all renewals share (`originalTransactionId`). It is empty if
         /// Apple's answer has none.
@@ -45,8 +45,8 @@ public struct AppStoreSubscriptionStatuses: Sendable {
 ///
 /// Source: "Get Transaction History" (App Store Server API, Apple).
 public struct AppStoreTransactionPage: Sendable {
-    /// The verified transactions, in the order of the call. If one is refused, the whole page fails with
-    /// ``AppStoreServerError/Code/notVerified``.
+    /// The verified transactions, in the order that the call requested. If a transaction is refused, the whole call
+    /// fails with ``AppStoreServerError/Code/notVerified``.
     public let transactions: [AppStoreSignedObject]
     /// The token of the next page (`revision`); nil for the last page.
     public let nextPage: String?

@@ -1,7 +1,7 @@
-/// The limit of one kind of request. It has no clock: the time is an argument.
+/// The limit of one kind of request. The type has no clock: the time is an argument.
 ///
-/// Apple states each limit per second, but counts by the hour. So a few requests may follow each other at once, but
-/// each hour, counted from a request, has at most 3,600 times the limit. Source: "Identifying rate limits" (Apple).
+/// Apple states each limit per second, but counts by the hour. So a few requests may follow each other at once. An
+/// hour that begins with a request has at most 3,600 times the limit. Source: "Identifying rate limits" (Apple).
 struct RequestRate {
     /// The number of requests that may follow each other at once after a pause.
     static let burst = 10
@@ -9,7 +9,7 @@ struct RequestRate {
 
     private let interval: Duration
     private let hourly: Int
-    /// The time of the next request at a steady pace.
+    /// The time of the next request if the requests kept a steady pace.
     private var steady: Duration?
     private var window: (start: Duration, count: Int)?
     /// The time before which Apple wants no request.
@@ -21,17 +21,18 @@ struct RequestRate {
         self.hourly = max(Int((perSecond * 3600).rounded(.down)), 1)
     }
 
-    /// The place of a request, and its wait.
+    /// The result of ``reserve(at:within:)``, with the wait of the request.
     enum Reservation: Hashable {
         case taken(wait: Duration)
-        /// The wait would be longer than the request allows. No place was taken, so later requests do not wait for it.
+        /// The wait would be longer than the request allows. The request was not counted, so later requests do not
+        /// wait for it.
         case tooLate(wait: Duration)
     }
 
-    /// Takes a place for one request.
+    /// Counts one request, and returns its wait.
     ///
     /// - Parameters:
-    ///   - now: a time that never goes back. It may start anywhere.
+    ///   - now: the time since any fixed moment. It must never go back.
     ///   - limit: the longest wait of the request.
     mutating func reserve(at now: Duration, within limit: Duration) -> Reservation {
         var due = now
@@ -48,7 +49,7 @@ struct RequestRate {
         return .taken(wait: due - now)
     }
 
-    /// Holds all requests until a time.
+    /// Holds all later requests until `time`, as Apple asked.
     mutating func hold(until time: Duration) {
         self.held = max(self.held ?? time, time)
     }
@@ -59,7 +60,8 @@ enum RateKind: Hashable, CaseIterable {
     case notificationHistory, subscriptionStatuses, transactionHistory
     case testNotification, testNotificationStatus
 
-    /// Apple's limit: requests per second for one app. "[…] a tenth in the sandbox" ("Identifying rate limits", Apple)
+    /// Apple's limit: requests per second for one app. "[…] a tenth in the sandbox" ("Identifying rate limits",
+    /// Apple). An unknown environment has the limit of the sandbox.
     func perSecond(_ environment: AppStoreEnvironment) -> Double {
         let limit: Double =
             switch self {

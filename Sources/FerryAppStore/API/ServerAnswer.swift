@@ -12,7 +12,7 @@ enum ServerAnswer {
     private static let messageLimit = 200
     /// The smallest value of `Retry-After` that is a point in time. Apple sends "the UNIX time, in milliseconds"
     /// ("Identifying rate limits", Apple). A proxy may send seconds from now, as HTTP defines (RFC 9110, section
-    /// 10.2.3). Such a number is smaller.
+    /// 10.2.3). A number of seconds is smaller than this value.
     private static let smallestTime: Int64 = 1_000_000_000_000
 
     init(_ response: HTTPClientResponse, from host: String, now: Date) {

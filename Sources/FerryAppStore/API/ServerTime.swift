@@ -1,9 +1,9 @@
 package import FerryPlatform
 
-/// The clock and the waits of a client of Apple's server. Tests have their own, in which a wait takes no time.
+/// The clock and the waits of a client of Apple's server. Tests use another clock, with which a wait takes no time.
 package struct ServerTime: Sendable {
     package var now: @Sendable () -> Date
-    /// A time that never goes back. It may start anywhere.
+    /// The time since any fixed moment. It never goes back.
     package var elapsed: @Sendable () -> Duration
     package var wait: @Sendable (Duration) async throws -> Void
 

@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import FerryOpenSSL
 
-/// The bearer tokens of the App Store Server API. There is no clock: the time is an argument.
+/// The bearer tokens of the App Store Server API. The type has no clock: the time is an argument.
 ///
 /// ```
 /// header: {"alg":"ES256","kid":…,"typ":"JWT"}
@@ -12,8 +12,8 @@ internal import FerryOpenSSL
 struct ServerToken {
     /// The time from `iat` to `exp`, in seconds. Apple accepts at most 60 minutes.
     static let lifetime: Int64 = 30 * 60
-    /// The time before its end at which a token is replaced, in seconds. Without it, a token could expire on the way to
-    /// Apple.
+    /// The time from the replacement of a token to its expiry (`exp`), in seconds. Without this reserve, a token could
+    /// expire on the way to Apple.
     static let reserve: Int64 = 5 * 60
 
     private struct Made {
@@ -35,11 +35,12 @@ struct ServerToken {
         self.bundleID = bundleID
     }
 
-    /// Returns a token that is valid now. Cost: 30 µs if a new one must be made.
+    /// Returns a token that is valid now. Cost: 30 µs if a new token must be signed.
     ///
     /// - Parameter now: seconds since 1970.
     mutating func text(at now: Int64) throws(TLSError) -> String {
-        // A token from the future was made before the clock was set back. Apple would refuse it, so a new one is made.
+        // A token with a later `iat` than `now` was made before the clock was set back. Apple would refuse this
+        // token. So a new token is made.
         if let current, 0...Self.lifetime - Self.reserve ~= now - current.issuedAt { return current.text }
         let claims =
             Array("{\"iss\":".utf8) + JSONText.quoted(self.issuerID)

@@ -4,10 +4,10 @@ internal import FerryHTTP1
 internal import FerryPlatform
 package import FerryServer
 
-/// The admin service of a receiver: it makes the status from the figures of receiver and store.
+/// The admin service of a receiver. The service makes the status from the figures of the receiver and of the store.
 ///
-/// The store counts its waiting deliveries at most once in two seconds, because a count occupies its thread for some
-/// milliseconds.
+/// The store counts its waiting deliveries at most once in two seconds, because a count occupies the store's thread
+/// for some milliseconds.
 package enum AppStoreAdmin {
     private enum StoreView: Sendable {
         case none
@@ -16,14 +16,15 @@ package enum AppStoreAdmin {
         case silent
     }
 
-    /// The longest wait for the store's thread. It is shorter than a reader's wait for the snapshot.
+    /// The longest wait for the store's thread. It is shorter than the 2 s that a reader waits for the snapshot, so a
+    /// silent store still gives a status.
     private static let storePatience: Duration = .seconds(1)
-    /// The failures in a row after which a destination counts as failing; before the first success, one is enough. A
-    /// single notification that always fails does not reach this number, because others succeed in between.
+    /// The failures in a row after which a destination counts as failing. Before the first success, one failure is
+    /// enough. If a single notification always fails, each success of another notification sets the count back to 0.
     private static let failingAfter = 3
 
     /// - Parameters:
-    ///   - store: the state of the store; nil without a store.
+    ///   - store: the store; nil without a store.
     ///   - connections: the connections of the receiver.
     package static func routes(
         _ watch: AppStoreWatch,
@@ -150,8 +151,8 @@ package enum AppStoreAdmin {
         )
     }
 
-    /// Returns the names of destinations without paths and queries, which may be secret. Further names with the same
-    /// host get a number.
+    /// Returns the names of destinations for the status: scheme, host and port. Path and query may be secret. A name
+    /// that is no URL becomes `destination`. If several results are equal, the second and later ones get a number.
     static func shown(_ names: [String]) -> [String] {
         var seen: [String: Int] = [:]
         return names.map { name in

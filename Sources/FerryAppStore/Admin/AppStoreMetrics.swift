@@ -4,7 +4,8 @@ internal import FerryServer
 
 /// The page of metrics of a receiver.
 ///
-/// The equation of ``PostFigures`` holds in every page, because one lock guards all its counts.
+/// The equation of ``PostFigures`` holds in every page, because all counts of posts are from one copy, taken under a
+/// lock.
 struct AppStoreMetrics {
     let posts: PostFigures
     /// The figures of the destinations, in the order of the status.
@@ -13,7 +14,7 @@ struct AppStoreMetrics {
     let connections: ConnectionCounts
     /// The number of log lines that were dropped.
     let droppedLogs: Int
-    /// The size of the store on disk; nil without a store, or if its disk does not answer.
+    /// The size of the store on disk; nil without a store, or if the disk does not answer.
     let storeBytes: Int?
 
     var text: MetricsText {

@@ -1,11 +1,14 @@
 internal import FerryAdmin
 
-/// The judgement of a receiver: one sentence for each trouble, and the worst of them for the whole.
+/// The judgement of a receiver: a short text for each of ``troubles``. The first trouble is the ``condition`` of the
+/// whole. Without a trouble, the condition is `well`.
 extension AppStoreStatus {
-    /// The age from which a waiting notification is a trouble, in seconds.
+    /// The age from which the oldest waiting notification is one of ``troubles``, in seconds. This trouble is left
+    /// out while the receiver cannot take or deliver notifications.
     private static let oldAge = 60.0
-    /// The time for which a failed delivery takes a receiver without a store out of service, in seconds. Only a post makes
-    /// the next attempt, and a balancer sends posts only to a receiver that is ready.
+    /// The time for which a failed delivery makes a receiver without a store not ``ready``, in seconds. After this
+    /// time, the receiver must be ready again: only a post makes the next attempt, and a balancer sends posts only to
+    /// a ready receiver.
     private static let failurePeriod = 60
 
     /// Judges the figures, and fills ``condition``, ``troubles``, ``ready`` and ``delivering``.
@@ -24,9 +27,10 @@ extension AppStoreStatus {
     }
 
     /// Returns the reason why no notification can be taken; nil if notifications can be taken. A receiver with a store
-    /// takes notifications while its destinations fail, so it must stay in service.
+    /// still takes notifications while its destinations fail. So it must stay ready.
     ///
-    /// - Parameter start: the time before which a failed delivery does not count, in UNIX seconds.
+    /// - Parameter start: the time before which a failed delivery of a receiver without a store does not count, in UNIX
+    ///   seconds.
     private func takingFault(since start: Int = .min) -> String? {
         switch self.store {
         case .good: nil

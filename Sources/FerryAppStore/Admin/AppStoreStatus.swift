@@ -4,8 +4,8 @@ package import FerryAdmin
 ///
 /// The members are documented in Docs/commands/appstore.md. They contain no part of a notification.
 package struct AppStoreStatus: ServerStatus, Hashable {
-    /// The version of this document. It grows when a member changes its meaning or is removed, but not for a new
-    /// member.
+    /// The version of this document. The version grows when a member changes its meaning or is removed. It does not
+    /// grow for a new member.
     package static let version = 1
 
     package var version = Self.version
@@ -14,7 +14,7 @@ package struct AppStoreStatus: ServerStatus, Hashable {
     package var now: Int
     package var startedAt: Int
     package var condition = Condition(.well, "")
-    /// The troubles, each in one sentence, the worst first.
+    /// The troubles, each as a short text: first those with the level `down`, then those with `trouble`.
     package var troubles: [Condition] = []
     package var ready = Health(isGood: true, "")
     package var delivering = Health(isGood: true, "")
@@ -29,15 +29,18 @@ package struct AppStoreStatus: ServerStatus, Hashable {
     package var answers: [String: Int]
     package var destinations: [Destination]
     package var store: Store
-    /// The reason why the store cannot be written; nil if it can be written, and without a store.
+    /// The reason why the store cannot be written or read; nil without such a fault, without a store, and if the
+    /// store does not answer.
     package var storeTrouble: String?
-    /// The deliveries that wait for the destinations of this process.
+    /// The deliveries that wait for the destinations of this process, at most 100,000 counted for each; 0 if the
+    /// store's figures are not known.
     package var waiting: Int
-    /// The age of the oldest of these deliveries, in seconds; nil if no delivery waits.
+    /// The age of the oldest notification of these deliveries, in seconds; nil if no delivery waits, or if the
+    /// store's figures are not known.
     package var oldestAge: Double?
     /// The deliveries that wait for destinations that this process does not have.
     package var unsent: Int
-    /// The notifications in the store.
+    /// The number of notifications in the store: ``AppStoreStoreFigures/kept``.
     package var kept: Int
     package var connections: Int
     package var certificates: [CertificateStatus]
@@ -58,7 +61,7 @@ package struct AppStoreStatus: ServerStatus, Hashable {
 
     package struct Destination: Hashable, Codable, Sendable {
         /// The name for display: scheme, host and port of the URL, because path and query may be secret. Further URLs
-        /// of one host get a number, as in `https://a.example (2)`. A destination that is no URL is called
+        /// of one host get a number, as in `https://a.example (2)`. A destination that is not a URL has the name
         /// `destination`.
         package var name: String
         package var state: State
@@ -78,7 +81,7 @@ package struct AppStoreStatus: ServerStatus, Hashable {
         package enum State: String, Codable, Sendable {
             case untried
             case good
-            /// The last attempts failed.
+            /// At least the last three attempts failed, or no attempt has succeeded and at least one has failed.
             case failing
         }
     }
@@ -87,9 +90,9 @@ package struct AppStoreStatus: ServerStatus, Hashable {
         /// There is no store.
         case none
         case good
-        /// The store cannot be written.
+        /// The store cannot be written or read.
         case troubled
-        /// The store does not answer.
+        /// The store does not answer within 1 s.
         case silent
     }
 }

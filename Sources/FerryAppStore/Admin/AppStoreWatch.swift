@@ -4,7 +4,8 @@ internal import FerryCore
 package final class AppStoreWatch: Sendable {
     /// The watches of the deliveries, in the order of the destinations.
     package let deliveries: [DeliveryWatch]
-    /// The destinations. Their attempts are counted.
+    /// Copies of the destinations that were passed in. The watches in ``deliveries`` count only the attempts of these
+    /// copies. So deliver to these copies.
     package let destinations: [AppStoreDestination]
     private let state = Locked(PostFigures())
 
@@ -29,13 +30,12 @@ package final class AppStoreWatch: Sendable {
     }
 
     package func note(_ event: AppStoreDeliveryEvent) {
-        // The watches count the attempts themselves, also without a store. So only a delivery that was given up is
-        // counted here.
+        // The watches count all attempts, also without a store. So only a delivery that was given up is counted here.
         guard case .failed(_, let destination, _, nil) = event else { return }
         self.deliveries.first { $0.name == destination }?.setAside()
     }
 
-    /// Notes the answer to a post.
+    /// Notes the HTTP status of the answer to a post, and the time from the last byte of the post to the answer.
     package func note(answer status: Int, after time: Duration) {
         let nanoseconds = time.components.seconds * 1_000_000_000 + time.components.attoseconds / 1_000_000_000
         self.state.withLock { posts in

@@ -78,7 +78,7 @@ package final class DeliveryWatch: Sendable {
 }
 
 extension AppStoreDestination {
-    /// Returns the same destination. `watch` counts its attempts.
+    /// Returns a destination with the same name and the same code for deliveries. `watch` counts each attempt.
     func watched(by watch: DeliveryWatch) -> AppStoreDestination {
         let deliver = self.deliver
         return AppStoreDestination(name: self.name, needsPost: self.needsPost) { delivery in

@@ -9,7 +9,7 @@ package struct PostFigures: Hashable, Sendable {
         case malformed, forged
         case otherApp = "other_app"
         case otherEnvironment = "other_environment"
-        /// It could not be determined whether the post is genuine.
+        /// The verifier could not determine whether the post is genuine.
         case tryAgain = "try_again"
         case notUnderstood = "not_understood"
         case path, method
@@ -29,12 +29,12 @@ package struct PostFigures: Hashable, Sendable {
 
     /// Notifications that the handler or the store has taken.
     package var taken = 0
-    /// Posts whose notification was taken before.
+    /// Posts whose notification was taken before, or was taken together with an earlier copy.
     package var copies = 0
     /// Verified posts whose notification was not taken, so that Apple sends it again.
     package var postponed = 0
     package var refused: [Cause: Int] = [:]
-    /// The answers to posts by status.
+    /// The answers to requests with the method POST, by HTTP status.
     package var answers: [Int: Int] = [:]
     /// The times from the last byte of a post to its answer.
     package var times = TimeHistogram()

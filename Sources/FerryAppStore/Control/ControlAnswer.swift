@@ -14,7 +14,7 @@ package enum ControlAnswer {
     }
 
     private static func refusal(_ object: JSONObject) -> AppStoreVerificationError {
-        // A process of a later version may send a code that this one does not know.
+        // A process of a later version may send a code that this process does not know.
         let code = object.string("code").flatMap(AppStoreVerificationError.Code.init(rawValue:)) ?? .notUnderstood
         return AppStoreVerificationError(code, object.string("reason") ?? "The process that has the store refuses it.")
     }

@@ -13,8 +13,8 @@ package struct ControlClient: Sendable {
         case failed(String)
     }
 
-    /// The longest answer that is accepted, in bytes. Ten thousand lines of a list are shorter, even with several
-    /// destinations each.
+    /// The longest answer that is accepted, in bytes. A list of 10,000 notifications is shorter, even with several
+    /// destinations for each.
     private static let longestAnswer = 64 << 20
     private static let answerLimit: Duration = .seconds(60)
 
@@ -35,7 +35,7 @@ package struct ControlClient: Sendable {
         (try? SocketAddress(unixDomainSocketPath: ControlServer.path(store: store))) != nil
     }
 
-    /// Sends a request, and returns the lines of its answer.
+    /// Sends a request, and returns the lines of the answer, without line feeds. Waits at most 60 s.
     package func ask(_ request: ControlRequest) async throws(Failure) -> [[UInt8]] {
         let route = request.route
         guard let url = try? self.url.with(target: route.target) else {
@@ -62,7 +62,7 @@ package struct ControlClient: Sendable {
 
     private static func failure(_ error: HTTPClientError) -> Failure {
         switch error.fault {
-        // The socket's file stays when a process is killed.
+        // When a process is killed, the file of its socket stays, and a connection to it is refused.
         case .unconnected(let error as IOError) where [ENOENT, ECONNREFUSED].contains(error.errnoCode): .noProcess
         case .unconnected(is SocketAddressError):
             .failed("The path of the store is too long for the socket beside it: move the store.")

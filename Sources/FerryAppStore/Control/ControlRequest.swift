@@ -9,14 +9,14 @@ internal import NIOHTTP1
 /// | `GET /list?limit=100&before=17&state=dead` | | each notification, the newest first |
 /// | `POST /show` | a UUID | the notification with its content |
 /// | `POST /redeliver` | a UUID | the number of deliveries that begin again |
-/// | `POST /redeliver-dead` | | the same, for all deliveries that were set aside |
-/// | `POST /deliver-unsent` | | the number of notifications without a destination that are now delivered |
-/// | `POST /take` | a `signedPayload` of the notification history | whether it is stored, or the reason why not |
+/// | `POST /redeliver-dead` | | the number of deliveries that were set aside and begin again |
+/// | `POST /deliver-unsent` | | the number of notifications that no destination got before and whose delivery begins |
+/// | `POST /take` | a `signedPayload` of the notification history | stored, duplicate, or the reason of the failure |
 /// | `POST /learn` | a `signedPayload` | whether its certificates were learnt |
 package enum ControlRequest: Hashable, Sendable {
     case list(limit: Int, before: UInt64?, state: StoredNotification.Delivery.State?)
     case show(uuid: String)
-    /// Delivers one notification again; all that were set aside if `uuid` is nil.
+    /// Delivers one notification again; if `uuid` is nil, all deliveries that were set aside.
     case redeliver(uuid: String?)
     case deliverUnsent
     case take(signedPayload: String)
@@ -25,7 +25,7 @@ package enum ControlRequest: Hashable, Sendable {
     /// The largest number of notifications in one list.
     package static let listLimit = 10_000
 
-    /// Returns nil if no route fits the request.
+    /// Returns nil if no route fits the request, or if the request names an unknown state.
     init?(_ request: HTTPServerRequest) {
         let text = String(decoding: request.body, as: UTF8.self)
         switch (request.method, request.path) {
@@ -33,7 +33,8 @@ package enum ControlRequest: Hashable, Sendable {
             let state = request.parameter("state").map { name in
                 StoredNotification.Delivery.State.allCases.first { $0.word == name }
             }
-            // An unknown state is refused, because a list of all notifications would look like the answer.
+            // An unknown state is refused. Otherwise the answer would be a list of all notifications, and would look
+            // like a list of that state.
             if case .some(nil) = state { return nil }
             let limit = request.parameter("limit").flatMap { Int($0) } ?? 100
             self = .list(
@@ -51,7 +52,7 @@ package enum ControlRequest: Hashable, Sendable {
         }
     }
 
-    /// The target and the body of the route.
+    /// The method, the target and the body of the route.
     var route: (method: HTTPMethod, target: String, body: String) {
         switch self {
         case .list(let limit, let before, let state):

@@ -1,13 +1,13 @@
 internal import FerryHTTP1
 internal import FerryServer
 
-/// A server on a socket in the file system, beside the store. Through it, commands of the same user reach the process
-/// that has the store.
+/// A server on a socket in the file system, beside the store. Through this socket, commands of the same user reach the
+/// process that has the store.
 package final class ControlServer: Sendable {
     /// The largest number of open connections. Each command has one.
     private static let connectionLimit = 32
-    /// The limits of a request. The longest body is a notification in base64url. A client may take a while to read a
-    /// long list.
+    /// The limits of a request. The longest body is a notification in base64url. A client has 60 s to read a long
+    /// list.
     private static var limits: HTTPServer.Limits {
         var limits = HTTPServer.Limits(body: 4 << 20)
         (limits.opening, limits.request, limits.pause) = (.seconds(5), .seconds(5), .seconds(60))

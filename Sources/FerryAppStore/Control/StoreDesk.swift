@@ -4,7 +4,7 @@ internal import FerryHTTP1
 /// The answers to an operator's commands about a store, as lines of JSON.
 package struct StoreDesk: Sendable {
     private let store: AppStoreStore
-    /// The verifier of recovered notifications and signed texts; nil to refuse them.
+    /// The verifier of recovered notifications and signed texts; nil to refuse these texts.
     private let verifier: AppStoreVerifier?
 
     package init(_ store: AppStoreStore, verifier: AppStoreVerifier?) {
@@ -12,7 +12,8 @@ package struct StoreDesk: Sendable {
         self.verifier = verifier
     }
 
-    /// Returns the lines of the answer, without line feeds. An error is `{"error":"…"}`.
+    /// Returns the lines of the answer, without line feeds. An error is `{"error":"…"}`. If the verifier or the store
+    /// refuses the text of a ``ControlRequest/take(signedPayload:)``, the answer has `result` and `reason` instead.
     package func answer(_ request: ControlRequest) async -> [[UInt8]] {
         do throws(AppStoreStoreError) {
             switch request {
@@ -40,7 +41,8 @@ package struct StoreDesk: Sendable {
         do {
             notification = try await verifier.verifyInvited(signedPayload: text)
         } catch {
-            // A notification that cannot be judged now is not refused. The recovery offers it again.
+            // If the verifier cannot judge the notification now, the result is not `refused` but `failed`. Then the
+            // recovery offers the notification again.
             let result = error.code == .tryAgain ? "failed" : "refused"
             return JSONText.object([
                 ("result", JSONText.quoted(result)), ("code", JSONText.quoted(error.code.rawValue)),
@@ -80,7 +82,7 @@ extension StoredNotification.Delivery.State: CaseIterable {
     /// All states, in the order of their raw values.
     public static var allCases: [Self] { [.waiting, .delivered, .dead] }
 
-    /// The word in lists.
+    /// The name of the state in lists and requests.
     package var word: String {
         switch self {
         case .waiting: "waiting"
@@ -125,7 +127,7 @@ extension StoredNotification.Delivery {
         let failure = self.failure.map { [("failure", JSONText.quoted($0))] } ?? []
         return JSONText.object(
             [
-                // Only scheme and host of a URL are shown, because path and query may be secret.
+                // Only scheme, host and port of a URL are shown, because path and query may be secret.
                 ("destination", JSONText.quoted((try? HTTPURL(self.destination).description) ?? self.destination)),
                 ("state", JSONText.quoted(self.state.word)), ("attempts", Array("\(self.attempts)".utf8)),
             ] + failure

@@ -3,18 +3,18 @@ public import FerryOpenSSL
 internal import FerryPlatform
 internal import NIOHTTP1
 
-/// An error that says why a URL or a secret cannot be used. It contains neither.
+/// An error that says why a URL or a secret cannot be used. The error contains neither the URL nor the secret.
 public struct AppStoreForwardingError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// One sentence with the fault of the URL or the secret. It quotes neither, so a log may contain it.
+    /// One sentence with the fault of the URL or the secret. The sentence quotes neither, so a log may contain it.
     public let description: String
 }
 
 extension AppStoreDestination {
-    /// The longest time that a forwarded notification waits for its answer.
+    /// The longest time of one attempt to forward a notification: name lookup, connection and answer.
     private static var answerLimit: Duration { .seconds(30) }
 
-    /// Makes a destination from a URL of your own. It gets each notification in plain JSON by POST. Every status from
-    /// 200 to 299 counts as delivered.
+    /// Makes a destination from a URL of your own. The URL gets each notification in plain JSON by POST. Every status
+    /// from 200 to 299 counts as delivered.
     ///
     /// ```
     /// content-type:      application/json
@@ -25,12 +25,12 @@ extension AppStoreDestination {
     /// ferry-stale:       true if a newer notification of the same customer was delivered before
     /// ```
     ///
-    /// The signature follows Standard Webhooks (standardwebhooks.com), whose libraries check it in most languages.
+    /// The signature follows Standard Webhooks (standardwebhooks.com). Libraries for most languages can check it.
     ///
     /// - Parameters:
-    ///   - url: `https://…`, or `http://…` within your own network. It is also the name of the destination.
+    ///   - url: `https://…`, or `http://…` within your own network. The URL is also the name of the destination.
     ///   - secrets: the secrets that sign. Each is `whsec_` and 24 to 64 bytes in Base64. During a change of secrets,
-    ///     pass the new one and the old one.
+    ///     pass the new and the old secret.
     ///   - trustRoots: the authorities that may sign the URL's certificate.
     /// - Throws: ``AppStoreForwardingError``; `TLSError` if the trust roots cannot be read.
     public static func forward(
@@ -58,16 +58,18 @@ extension AppStoreDestination {
         }
     }
 
-    /// Makes a destination that gets Apple's posts unchanged after they were verified, for example a subscription
-    /// service or a second system of yours. Apple itself sends to one URL for each app only.
+    /// Makes a destination that gets Apple's posts after they were verified, for example a subscription service or a
+    /// second system of yours. The text that Apple signed is unchanged. In version 2, members that Apple did not sign
+    /// are removed. A post of version 1 stays whole. Apple itself sends to only one URL for each app and environment.
+    /// The destination needs a store.
     ///
     /// - Parameters:
-    ///   - url: `https://…`, or `http://…` within your own network. It is also the name of the destination.
+    ///   - url: `https://…`, or `http://…` within your own network. The URL is also the name of the destination.
     ///   - trustRoots: the authorities that may sign the URL's certificate.
     /// - Throws: ``AppStoreForwardingError``; `TLSError` if the trust roots cannot be read.
     public static func forwardPost(to url: String, trustRoots: TrustRoots = .system) throws -> AppStoreDestination {
         try self.posting(to: url, trustRoots: trustRoots, needsPost: true) { delivery throws(DeliveryFailure) in
-            // The store keeps posts only while a destination needs them.
+            // The store keeps a post only if a destination needs posts at the arrival of the post.
             guard !delivery.post.isEmpty else {
                 throw DeliveryFailure("Apple's post was not kept, because no URL needed it when it came")
             }
@@ -94,7 +96,7 @@ extension AppStoreDestination {
         if url.scheme == .https { try client.checkTLS() }
         return AppStoreDestination(name: text, needsPost: needsPost) { delivery in
             let (headers, body) = try request(delivery)
-            // Delivery at least once is promised, so the request may be repeated.
+            // A notification may be delivered more than once, so the request may be repeated.
             var request = HTTPClientRequest(.POST, url, headers: headers, body: body, isIdempotent: true)
             // The status alone says whether the application accepted the notification.
             request.needsBody = false

@@ -5,15 +5,17 @@ struct DeliveryFlight {
 
     private var numbers: Set<UInt64> = []
     private var customers: Set<String> = []
-    /// The deliveries that ended since the store was last asked for due deliveries. Its answer may still contain them.
+    /// The deliveries that ended since the store was last asked for due deliveries. The store's answer may still
+    /// contain them.
     private var ended: Set<UInt64> = []
 
     var room: Int { Self.limit - self.numbers.count }
 
-    /// Notes that the store is asked for due deliveries. Call ``begin(_:)`` only with deliveries of the newest answer.
+    /// Forgets the ended deliveries. Call this before you ask the store for due deliveries. Then call ``begin(_:)``
+    /// only with deliveries of that answer.
     mutating func look() { self.ended = [] }
 
-    /// Notes that a delivery begins. Returns false if it must wait.
+    /// Notes that a delivery begins. Returns false if the delivery must wait, is running or has ended.
     mutating func begin(_ delivery: AppStoreDelivery) -> Bool {
         guard self.room > 0, !self.numbers.contains(delivery.number), !self.ended.contains(delivery.number)
         else { return false }

@@ -1,17 +1,18 @@
 internal import FerryCore
 internal import FerryPlatform
 
-/// A loop that delivers the notifications of a store to one destination, until its task is cancelled.
+/// A loop that delivers the notifications of a store to one destination, until the loop's task is cancelled or the
+/// store begins no further delivery.
 ///
 /// The store keeps a customer's deliveries in order (`StoreFile+CustomerOrder.swift`), and ``DeliveryFlight`` runs one
 /// of them at a time.
 final class DeliveryLoop: Sendable {
     /// The time after which the task of a delivery is cancelled.
     private static let deliveryLimit: Duration = .seconds(60)
-    /// The longest sleep of the loop. Due times are times of the wall clock, and somebody may set it while the loop
-    /// sleeps.
+    /// The longest sleep of the loop. Due times are times of the wall clock, and the wall clock may be set while the
+    /// loop sleeps.
     private static let longestSleep: Duration = .seconds(60)
-    /// The pause after a failure of the store.
+    /// The longest pause after a failure of the store. A change in the store ends the pause earlier.
     private static let storePause: Duration = .seconds(1)
 
     private let store: AppStoreStore
@@ -51,8 +52,8 @@ final class DeliveryLoop: Sendable {
 
     private func deliver(_ delivery: AppStoreDelivery, to destination: Int64) async {
         let result = await self.attempt(delivery)
-        // The end is noted in the store first. Otherwise the delivery would be neither noted nor running, and would
-        // begin again.
+        // The store notes the result before the flight ends. In the reverse order, the delivery would be due and not
+        // running for a moment, and could begin again.
         await self.store.settle(StoreFile.Attempt(destination: destination, number: delivery.number, result: result))
         self.flight.withLock { $0.end(delivery) }
         self.store.changes.raise()
@@ -64,7 +65,7 @@ final class DeliveryLoop: Sendable {
             self.onEvent?(.delivered(uuid: delivery.notification.uuid, destination: self.destination.name))
             return .delivered
         } catch {
-            // A cancelled task says nothing about the destination.
+            // A cancelled task is not a failure of the destination. So the delivery is due again at once.
             let delay =
                 Task.isCancelled
                 ? .zero : DeliveryBackOff.delay(afterAttempt: delivery.attempt, failing: delivery.failing)
@@ -85,8 +86,8 @@ final class DeliveryLoop: Sendable {
         }
     }
 
-    /// Runs `body`, and cancels it after `limit`. If `body` still returns without an error, the notification counts as
-    /// delivered.
+    /// Runs `body`, and cancels the task of `body` after `limit`. If `body` still returns without an error, the
+    /// notification counts as delivered.
     private static func within(_ limit: Duration, _ body: @escaping @Sendable () async throws -> Void) async throws {
         let isLate = Locked(false)
         let task = Task { try await body() }
@@ -108,7 +109,7 @@ final class DeliveryLoop: Sendable {
     }
 }
 
-/// The reason for which a delivery must be tried again. The text contains no part of the notification.
+/// The reason why an attempt to deliver failed. The text contains no part of the notification.
 struct DeliveryFailure: Error, CustomStringConvertible {
     let description: String
 
@@ -118,13 +119,14 @@ struct DeliveryFailure: Error, CustomStringConvertible {
 /// The result of an attempt to deliver.
 @nonexhaustive
 public enum AppStoreDeliveryEvent: Sendable {
-    /// The destination accepted the notification. The store notes it after this event, so after a crash between the two
-    /// the notification is delivered again. `destination` is its ``AppStoreDestination/name``. For a URL it contains
-    /// path and query, which may be secret.
+    /// The destination accepted the notification. The store notes the delivery after this event. After a crash between
+    /// the two, the notification is delivered again. `destination` is the ``AppStoreDestination/name``. The name of a
+    /// URL contains path and query, which may be secret.
     case delivered(uuid: String, destination: String)
     /// The attempt failed. `again` is the time until the next attempt; nil if the delivery was set aside.
     case failed(uuid: String, destination: String, reason: String, again: Duration?)
-    /// The store cannot note the result of deliveries, and tries again each second. Until it succeeds, these deliveries
-    /// keep their places, so no other deliveries begin in these places.
+    /// The store cannot note the result of deliveries, and tries again each second. Until the write succeeds, these
+    /// deliveries count as running: they still count against the limit of 16 for each destination. The text gives the
+    /// reason.
     case notNoted(String)
 }

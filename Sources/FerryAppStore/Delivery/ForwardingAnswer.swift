@@ -2,7 +2,7 @@ internal import FerryHTTP1
 internal import NIOHTTP1
 
 /// An answer that does not count as delivered, with a text for an operator. The path and query of a URL may be secret,
-/// so the text contains neither.
+/// so the text does not contain them.
 struct ForwardingAnswer {
     var url: HTTPURL
     var status: Int
@@ -30,7 +30,7 @@ struct ForwardingAnswer {
         }
     }
 
-    /// The target of a redirection.
+    /// The target of a redirection in words, without path and query.
     private var target: String {
         guard let location else { return "no place (it has no Location)" }
         if location.hasPrefix("/"), !location.hasPrefix("//") { return "another path there" }

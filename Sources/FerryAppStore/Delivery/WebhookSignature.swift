@@ -2,12 +2,14 @@ internal import FerryCore
 internal import FerryOpenSSL
 internal import FerryPlatform
 
-/// The signature of a forwarded notification. It follows Standard Webhooks, whose libraries check it in most languages.
+/// The signature of a forwarded notification. The signature follows Standard Webhooks. Libraries for most languages
+/// can check it.
 ///
 /// ```
 /// webhook-id:        the notification's UUID
 /// webhook-timestamp: seconds since 1970
-/// webhook-signature: v1,base64(HMAC-SHA256(secret, id "." timestamp "." body))      one for each secret, with spaces between
+/// webhook-signature: v1,base64(HMAC-SHA256(secret, id "." timestamp "." body))
+///                    one such value for each secret, with spaces between
 /// ```
 ///
 /// Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
@@ -21,7 +23,7 @@ package struct WebhookSignature: Sendable {
     /// Returns nil if a secret has another form.
     ///
     /// - Parameter secrets: the secrets as the standard writes them: `whsec_` and Base64. During a change of secrets,
-    ///   pass the new one and the old one.
+    ///   pass the new and the old secret.
     package init?(secrets: [String]) {
         var keys: [[UInt8]] = []
         for secret in secrets {

@@ -10,7 +10,7 @@ internal import FerryPlatform
 ///
 /// The parts are decoded, but the signature is not verified.
 struct CompactJWS {
-    /// A reason why a text is not such a signature.
+    /// A reason why a text is not a signature of this form.
     enum Fault: Error, Hashable {
         case notThreeParts
         case notBase64URL

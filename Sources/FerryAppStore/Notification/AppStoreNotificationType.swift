@@ -1,16 +1,16 @@
-/// The type of a notification, in Apple's words: `notificationType` of version 2, `notification_type` of version 1. An
-/// unknown type is kept as it is.
+/// The type of a notification, by Apple's name: `notificationType` of version 2, `notification_type` of version 1. An
+/// unknown name is kept as it is.
 ///
 /// Source: the page "notificationType" of App Store Server Notifications, its changelog, and "notification_type" of
 /// version 1.
 public struct AppStoreNotificationType: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-    /// Apple's word, such as `DID_RENEW`.
+    /// Apple's name of the type, such as `DID_RENEW`.
     public let rawValue: String
 
-    /// Makes a type from any word.
+    /// Makes a type from any name.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// Apple's word: ``rawValue``.
+    /// Apple's name: ``rawValue``.
     public var description: String { self.rawValue }
 
     // MARK: Version 2
@@ -29,7 +29,7 @@ public struct AppStoreNotificationType: RawRepresentable, Hashable, Sendable, Cu
     public static let expired = Self(rawValue: "EXPIRED")
     /// The customer redeemed an offer.
     public static let offerRedeemed = Self(rawValue: "OFFER_REDEEMED")
-    /// Apple informed the customer of a higher price, or the customer agreed to it.
+    /// Apple informed the customer of a higher price, or the customer agreed to the price.
     public static let priceIncrease = Self(rawValue: "PRICE_INCREASE")
     /// Apple extends the renewal dates of all active subscribers, at the developer's request.
     public static let renewalExtension = Self(rawValue: "RENEWAL_EXTENSION")
@@ -55,12 +55,12 @@ public struct AppStoreNotificationType: RawRepresentable, Hashable, Sendable, Cu
     public static let rescindConsent = Self(rawValue: "RESCIND_CONSENT")
     /// The developer changed the metadata of a subscription (Advanced Commerce API).
     public static let metadataUpdate = Self(rawValue: "METADATA_UPDATE")
-    /// The developer moved a subscription to the Advanced Commerce API. This is the word on Apple's page. Apple's
-    /// changelog has `MIGRATE`, which is a different type here.
+    /// The developer moved a subscription to the Advanced Commerce API. `MIGRATION` is the name on Apple's page.
+    /// Apple's changelog has `MIGRATE`. Here that name is a different type.
     public static let migration = Self(rawValue: "MIGRATION")
     /// The developer changed the price of a subscription (Advanced Commerce API).
     public static let priceChange = Self(rawValue: "PRICE_CHANGE")
-    /// A test that the developer asked for. It has the form of version 2, even when it is sent to a URL of version 1.
+    /// A test that the developer asked for. A test has the form of version 2, even at a URL that is set to version 1.
     public static let test = Self(rawValue: "TEST")
 
     // MARK: Version 1

@@ -2,7 +2,8 @@ internal import FerryCore
 
 /// The plain form of a notification: Apple's JSON, with the content of each signed text in place of the text.
 ///
-/// All other bytes stay as Apple wrote them. So numbers keep all their digits, and unknown members stay.
+/// All other values stay as Apple wrote them, byte for byte. So numbers keep all their digits. Unknown members stay,
+/// too.
 enum PlainJSON {
     private enum Change {
         case keep
@@ -11,14 +12,14 @@ enum PlainJSON {
     }
 
     private static let prefix = "signed"
-    /// The name of a date, which looks like the name of a signed text.
+    /// The name of a date. This name begins like the name of a signed text.
     private static let date = "signedDate"
 
     /// The signed texts that Apple documents.
     static let knownSigned: Set<String> = ["signedTransactionInfo", "signedRenewalInfo", "signedAppTransactionInfo"]
 
-    /// Whether a member with this name has a signed text, such as `signedTransactionInfo`. Texts that Apple adds later
-    /// have such names, too.
+    /// Whether the name is that of a signed text, such as `signedTransactionInfo`. Every longer name that begins with
+    /// `signed` counts, because Apple may add texts. Only `signedDate` does not count.
     static func isSigned(_ name: String) -> Bool {
         name.hasPrefix(self.prefix) && name != self.date && name.utf8.count > self.prefix.utf8.count
     }
@@ -29,8 +30,8 @@ enum PlainJSON {
         return rest.prefix(1).lowercased() + rest.dropFirst()
     }
 
-    /// Returns the text of `payload`. In its object `content`, each value of `objects` replaces the signed text with
-    /// that name.
+    /// Returns `payload` as JSON. In the member `content` of `payload`, each signed text whose name is a key of
+    /// `objects` is replaced by the value of that key.
     static func make(_ payload: JSONObject, in content: String, replacing objects: [String: [UInt8]]) -> [UInt8] {
         guard !objects.isEmpty else { return payload.text }
         return self.make(payload) { name, _ in

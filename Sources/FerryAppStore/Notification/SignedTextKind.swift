@@ -7,7 +7,7 @@ package enum SignedTextKind: Hashable, Sendable {
     case renewal
     case appTransaction
 
-    /// Returns nil if the text has none of these kinds.
+    /// Returns nil if the text has none of these kinds, or is not a signed text.
     package init?(signedText text: [UInt8]) {
         guard let jws = try? CompactJWS(text), let payload = JSONObject(jws.payload) else { return nil }
         if payload.has("notificationUUID") || payload.has("notificationType") {
@@ -42,8 +42,8 @@ package enum SignedTextKind: Hashable, Sendable {
     /// The members of the App Store Server API's answers that hold one signed text each.
     private static let members = ["signedTransactionInfo", "signedRenewalInfo", "signedAppTransactionInfo"]
 
-    /// Returns the signed text in `json`, an object with exactly one such member; nil for any other object, or one with
-    /// `signedPayload`.
+    /// Returns the signed text in `json`; nil if `json` is not an object with exactly one of ``members``, or if the
+    /// object has `signedPayload`.
     package static func text(in json: [UInt8]) -> [UInt8]? {
         guard let object = JSONObject(json), object.has("signedPayload") == false else { return nil }
         let texts = Self.members.compactMap { object.string($0) }

@@ -2,8 +2,8 @@ internal import FerryCore
 internal import FerryOpenSSL
 internal import FerryPlatform
 
-/// A verifier of notifications of version 1, which Apple deprecated. They have no signature. The shared secret in
-/// `password` is their only proof.
+/// A verifier of notifications of version 1, which Apple deprecated. Such a notification has no signature. The shared
+/// secret in `password` is its only proof.
 struct Version1Verifier: Sendable {
     private let sharedSecrets: [[UInt8]]
 
@@ -21,7 +21,8 @@ struct Version1Verifier: Sendable {
             )
         }
         let password = Array((post.string("password") ?? "").utf8)
-        // All secrets are compared. Otherwise the time of the answer would show which secret was nearly right.
+        // All secrets are compared, even after a match. Otherwise the time of the answer would show which secret
+        // matched.
         let isKnown = self.sharedSecrets.reduce(false) { SHA256.areEqual($1, password) || $0 }
         guard isKnown, !password.isEmpty else {
             throw AppStoreVerificationError(.forged, "password is not the shared secret.")
@@ -42,8 +43,8 @@ struct Version1Verifier: Sendable {
         )
     }
 
-    /// The members that are equal in all copies of a notification. The receipt differs between copies, so it is not
-    /// among them.
+    /// The key, the customer and the newest date. The key is a hash of members that are equal in all copies of a
+    /// notification. The receipt itself differs between copies.
     private struct Facts {
         private static let members = [
             "notification_type", "bid", "environment", "original_transaction_id", "auto_renew_adam_id",
@@ -56,7 +57,8 @@ struct Version1Verifier: Sendable {
 
         let key: String
         let customer: String?
-        /// The newest date, in milliseconds since 1970.
+        /// The newest date of a purchase, a cancellation or a change of the renewal status, in milliseconds since
+        /// 1970.
         let newest: Int64?
 
         init(_ post: JSONObject) {
@@ -69,7 +71,7 @@ struct Version1Verifier: Sendable {
             }
             self.newest = (dates + [Self.date(post, "auto_renew_status_change_date_ms")].compactMap(\.self)).max()
             self.customer = post.string("original_transaction_id") ?? latest?.string("original_transaction_id")
-            // A refund or a cancellation changes an older transaction, so all transactions count.
+            // A refund or a cancellation may change an older transaction. So the key includes all transactions.
             var text = Self.members.map { Self.text(post, $0) }
             text += transactions.map { transaction in
                 Self.transactionMembers.map { Self.text(transaction, $0) }.joined(separator: ",")
@@ -83,7 +85,8 @@ struct Version1Verifier: Sendable {
             return String(decoding: object.json(value), as: UTF8.self)
         }
 
-        /// Returns a date in milliseconds; nil if the member is not a date. Version 1 writes most numbers as strings.
+        /// Returns a date in milliseconds since 1970; nil if the member is not a date from 1970 to 9999. Version 1
+        /// writes most numbers as strings.
         private static func date(_ object: JSONObject, _ name: String) -> Int64? {
             let number = object.integer(name) ?? object.string(name).flatMap(Int64.init)
             return number.flatMap { SignatureVerifier.dates.contains($0) ? $0 : nil }

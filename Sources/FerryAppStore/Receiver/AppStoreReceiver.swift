@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// A receiver of App Store Server Notifications. It gets requests and returns statuses.
+/// A receiver of App Store Server Notifications. It gets requests and returns the statuses of the answers.
 ///
 /// Use it in any HTTP server, or use ``AppStoreServer``. Safe from any thread.
 ///
@@ -32,19 +32,20 @@ public final class AppStoreReceiver: Sendable {
     private let handOver: AppStoreHandOver
     private let answerLimit: Duration
     private let state: Locked<State>
-    /// The signal that is raised when a hand-over has ended.
+    /// The signal that is raised when a hand-over ends. ``shutDown(within:)`` waits for it.
     private let ends = Signal()
     private let onEvent: (@Sendable (AppStoreReceiverEvent) -> Void)?
 
-    /// The largest body in bytes. A server should refuse a larger one while it reads it.
+    /// The largest body in bytes. A server should refuse a larger body before it has read the whole body.
     public let bodyLimit: Int
 
     /// - Parameters:
-    ///   - verifier: decides whether a post is genuine, and for an app that is served.
+    ///   - verifier: decides whether a post is genuine, and whether its app is served.
     ///   - handOver: the event that must happen before the answer is 200.
-    ///   - answerLimit: the longest time until the answer. After it the answer is 503, and Apple repeats the
-    ///     notification.
-    ///   - onEvent: gets the result of each post, on any thread. It must not block.
+    ///   - answerLimit: the longest time from the last byte of a post to the answer. After this time, the answer is
+    ///     503, and Apple repeats the notification in production.
+    ///   - onEvent: gets the result of each request, on any thread, except GET, HEAD and requests with a body that is
+    ///     too large. The function must not block.
     public init(
         _ verifier: AppStoreVerifier,
         handOver: AppStoreHandOver,
@@ -63,7 +64,7 @@ public final class AppStoreReceiver: Sendable {
 
     /// Refuses all further notifications with 503, and waits for the running hand-overs.
     ///
-    /// - Returns: the number of hand-overs that still run after `limit`.
+    /// - Returns: the number of hand-overs that still run after `limit`, or when the task is cancelled.
     @discardableResult
     public func shutDown(within limit: Duration) async -> Int {
         self.state.withLock { $0.isShutDown = true }
@@ -80,7 +81,7 @@ public final class AppStoreReceiver: Sendable {
     private var runningCount: Int { self.state.withLock { $0.table.runningCount } }
 
     /// Answers a request. Returns the status within the limit, or up to 2 s later with
-    /// ``AppStoreVerifier/Configuration/checksRevocation``. A cancelled task gets its answer, too.
+    /// ``AppStoreVerifier/Configuration/checksRevocation``. A cancelled task gets the answer, too.
     public func answer(to request: AppStoreRequest) async -> Int {
         await self.answer(to: request, until: (request.received ?? .now) + self.answerLimit)
     }
@@ -89,7 +90,7 @@ public final class AppStoreReceiver: Sendable {
     private func answer(to request: AppStoreRequest, until end: ContinuousClock.Instant) async -> Int {
         switch request.method {
         case "POST": break
-        // A load balancer sends these to check that the receiver is alive.
+        // A load balancer sends GET or HEAD to check that the receiver is alive.
         case "GET", "HEAD": return self.state.withLock(\.isShutDown) ? 503 : 200
         default: return self.misdirected(405)
         }
@@ -154,10 +155,11 @@ public final class AppStoreReceiver: Sendable {
     }
 
     private func begin(_ call: HandOverCall, _ notification: AppStoreNotification, _ post: [UInt8]) {
-        // The task is not a child of the caller's task. Code that hangs must not delay Apple's answer.
+        // The task is not a child of the caller's task. Code that hangs must not delay the answer to Apple.
         Task {
             let result = await self.run(notification, post)
-            // The table changes first. Otherwise a copy that arrives between the two steps would begin a second run.
+            // The table changes first. In the other order, a copy that arrives between the two steps would join the
+            // ended call, and would get its result even after a failure.
             let isTaken = if case .taken = result { true } else { false }
             self.state.withLock { $0.table.ended(notification.uuid, isTaken: isTaken) }
             self.ends.raise()

@@ -1,11 +1,11 @@
-/// A request to the URL of a receiver. It has plain values, so that any HTTP server can make one.
+/// A request to the URL of a receiver. A request has plain values, so that any HTTP server can make it.
 public struct AppStoreRequest: Sendable {
     /// The method, in capital letters: `POST`.
     public var method: String
     /// The body, without any transfer coding.
     public var body: [UInt8]
 
-    /// The time at which the last byte arrived. The limit of the answer counts from it; if nil, from the call of
+    /// The time at which the last byte arrived. The receiver's time limit begins at this time; if nil, at the call of
     /// ``AppStoreReceiver/answer(to:)``.
     public var received: ContinuousClock.Instant?
 

@@ -8,7 +8,8 @@ package enum HandOverResult: Sendable, Equatable {
     case failed(String)
 }
 
-/// One hand-over of a notification. All copies that arrive while it runs wait for it. Any thread may use it.
+/// One hand-over of a notification. All copies that arrive while the hand-over runs wait for its end. Safe from any
+/// thread.
 ///
 /// ```
 ///              end
@@ -60,7 +61,7 @@ final class HandOverCall: Sendable {
             switch state {
             case .ended(let result): return .ended(result)
             case .running(var waiters, let next):
-                // The dictionary has one owner here, so that it is not copied.
+                // This line removes the dictionary from the state, so that the next line changes it without a copy.
                 state = .running([:], next: next)
                 waiters[next] = Waiter(continuation: continuation)
                 state = .running(waiters, next: next + 1)

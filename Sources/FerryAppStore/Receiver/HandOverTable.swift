@@ -1,6 +1,7 @@
 internal import DequeModule
 
-/// The running hand-overs, and the notifications that were handed over lately. Without I/O.
+/// The running hand-overs, and the notifications that were handed over lately. Without I/O. If the table does not
+/// remember copies (see ``init(remembers:)``), each hand-over ends in `unknown`.
 ///
 /// ```
 ///             arrived           ended well
@@ -22,7 +23,7 @@ struct HandOverTable<Call> {
         case refuse
     }
 
-    /// The largest number of running calls. Code that hangs keeps its place until it returns.
+    /// The largest number of running calls. A call of code that hangs counts until the code returns.
     static var runningLimit: Int { 1024 }
     /// The largest number of remembered notifications.
     static var memoryLimit: Int { 65_536 }
@@ -32,7 +33,8 @@ struct HandOverTable<Call> {
     private var known: Set<String> = []
     private var order: Deque<String> = []
 
-    /// - Parameter remembers: false if the receiver of the notifications recognizes copies itself.
+    /// - Parameter remembers: whether the table recognizes copies after the hand-over. False with a store, which
+    ///   recognizes copies itself.
     init(remembers: Bool) { self.remembers = remembers }
 
     var runningCount: Int { self.running.count }

@@ -8,18 +8,20 @@ public import FerryPlatform
 /// let report = try await recovery.run(from: .now - 86_400)
 /// ```
 ///
-/// In production Apple itself repeats a notification for 157 hours, and in the sandbox never. The report says how many
-/// of the missed notifications Apple would still have repeated. The history has each notification as it was first sent.
-/// Its `signedDate` shows that it is older than a notification that came meanwhile.
+/// In production, Apple itself repeats a notification for up to 157 hours. In the sandbox, Apple repeats no
+/// notification. The report says how many of the missed notifications Apple would still have repeated. The history
+/// has each notification with its first `signedDate`. So a recovered notification is recognized as older than a
+/// notification that came after it.
 public struct AppStoreRecovery: Sendable {
     private let client: AppStoreServerClient
     private let sink: any AppStoreNotificationSink
-    /// The path of the file from which a stopped recovery goes on. If nil, the next recovery begins again at its start.
+    /// The path of the file with the position in the history. A stopped recovery goes on from there. If nil, each
+    /// recovery begins at the start of its period.
     public var checkpoint: String?
-    /// Whether to recover only notifications that no server has accepted. Set it to false after a loss of the store,
-    /// for example.
+    /// Whether to recover only notifications that no server has accepted. For example, set it to false after a loss of
+    /// the store.
     public var onlyFailures = true
-    /// A function that gets the report so far after each page.
+    /// A function that gets the report so far after each page. The recovery waits until the function returns.
     public var progress: (@Sendable (AppStoreRecoveryReport) -> Void)?
 
     /// The number of attempts to verify a notification or to give it to the sink, before the recovery stops.
@@ -28,25 +30,26 @@ public struct AppStoreRecovery: Sendable {
     /// Makes a recovery. Nothing is read before ``run(from:to:)``.
     ///
     /// - Parameters:
-    ///   - client: the client of Apple's server. Its app and environment are those of the recovery.
+    ///   - client: the client of Apple's server. The recovery is for the app and environment of the client.
     ///   - sink: the receiver of the notifications, for example an ``AppStoreStore``.
-    ///   - checkpoint: the path of the file that keeps the place in the history. If nil, a stopped recovery begins
-    ///     again at its start.
+    ///   - checkpoint: the path of the file with the position in the history. If nil, each recovery begins at the
+    ///     start of its period.
     public init(client: AppStoreServerClient, sink: any AppStoreNotificationSink, checkpoint: String? = nil) {
         self.client = client
         self.sink = sink
         self.checkpoint = checkpoint
     }
 
-    /// Reads the history of a period page by page, and gives each notification to the sink.
+    /// Reads the history of a period page by page, and gives each verified notification to the sink.
     ///
-    /// Without `from`, the recovery goes on at the checkpoint: inside its window, or from the end of the window until
-    /// now.
+    /// Without `from`, the recovery goes on at the checkpoint. If the window of the checkpoint is incomplete, the
+    /// recovery completes that window. Otherwise the new window begins 10 minutes before the end of the last window.
     ///
     /// - Parameters:
-    ///   - from: the start of the period; nil to go on at the checkpoint.
-    ///   - to: the end of the period; nil for now. A recovery that goes on inside a window keeps the end of that
-    ///     window.
+    ///   - from: the start of the period; nil to go on at the checkpoint. If the window of the checkpoint is
+    ///     incomplete, `from` must be nil or the same start.
+    ///   - to: the end of the period; nil for now. A later time counts as now. A recovery that goes on inside a
+    ///     window keeps the end of that window.
     public func run(
         from: Date? = nil,
         to: Date? = nil
@@ -125,7 +128,8 @@ public struct AppStoreRecovery: Sendable {
         )
     }
 
-    /// Verifies a notification again if it could not be judged with its page.
+    /// Returns the result of the verification. If the result is `tryAgain`, the notification is verified again after
+    /// a pause. After 4 such results, the recovery stops with `notVerifiable`.
     private func verified(
         _ item: AppStoreHistoryItem,
         _ report: AppStoreRecoveryReport

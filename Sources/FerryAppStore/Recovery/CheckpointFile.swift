@@ -3,8 +3,8 @@ internal import FerryPlatform
 
 /// The file of a checkpoint. Only its owner can read it.
 ///
-/// A new version is written to a second file, which then replaces the first in one step. So a reader always finds a
-/// whole version, the old one or the new one.
+/// A new version is written to a second file. Then this file replaces the first in one step. So a reader always finds
+/// a whole version, old or new.
 struct CheckpointFile: Sendable {
     /// The largest number of bytes that are read. A checkpoint has a few thousand.
     private static let limit = 1 << 20
@@ -75,8 +75,8 @@ struct CheckpointFile: Sendable {
         guard fsync(descriptor) == 0 else { throw SystemFault() }
     }
 
-    /// Waits until the new name is on disk. Without this, the old file may be back after a loss of power. Then one page
-    /// is read twice, which does no harm, so faults are ignored.
+    /// Waits until the new name is on disk. Without this wait, the old file may be back after a loss of power. The
+    /// recovery then reads a page twice. That does no harm, so errors are ignored.
     private func syncDirectory() {
         let slash = self.path.lastIndex(of: "/")
         let directory = slash.map { String(self.path[...$0]) } ?? "."

@@ -16,7 +16,7 @@ struct RecoveryMachine {
         case ask(AppStoreHistoryQuery, page: String?)
         /// The window was read to its end.
         case finish
-        /// Apple refuses, and no other request would help.
+        /// The request failed, and another restart of the window would not help or is over ``restartLimit``.
         case stop
     }
 
@@ -34,12 +34,12 @@ struct RecoveryMachine {
         case finished
     }
 
-    /// The largest number of reasons in a report. The last of them then stands for all further reasons.
+    /// The largest number of reasons in a report. If there are more, the last reason is `Other reasons.`.
     static let reasonLimit = 20
-    /// The largest number of new beginnings in a row, without a page between them.
+    /// The largest number of restarts of the window in a row, without a page between them.
     static let restartLimit = 2
-    /// The distance that a start keeps from the end of Apple's reach, in milliseconds. It covers the difference of the
-    /// clocks and the time that a request takes.
+    /// The shortest time from the oldest moment that Apple keeps to the start of a window, in milliseconds. It covers
+    /// the difference of the clocks and the time that a request takes.
     static let reachMargin: Int64 = 5 * 60 * 1000
 
     private var state: State
@@ -70,8 +70,8 @@ struct RecoveryMachine {
         )
     }
 
-    /// Notes that a page came. Its notifications are handled one by one, and ``pageHandled()`` is called after the
-    /// last.
+    /// Notes that a page came. The caller then calls ``handled(_:)`` for each of its notifications, and
+    /// ``pageHandled()`` after the last.
     mutating func received(next: String?) {
         self.restartsInARow = 0
         self.state = .handling(next: next)
@@ -111,14 +111,15 @@ struct RecoveryMachine {
         self.state = next == nil ? .finished : .asking
     }
 
-    /// Notes that Apple refused a request. Returns the next action.
+    /// Notes that a request failed. Returns `ask` to read the window again from its start, or else `stop`.
     mutating func refused(_ code: AppStoreServerError.Code, now: Date) -> Action {
         guard case .asking = self.state, self.restartsInARow < Self.restartLimit else { return .stop }
         switch code {
         case .paginationTokenExpired, .invalidPaginationToken:
             guard self.checkpoint.paginationToken != nil else { return .stop }
         case .startDateTooFarInPast:
-            // Apple's reach has moved on since the window was made, so the window now starts later.
+            // Since the window was made, its start has become older than Apple keeps notifications. So the window gets
+            // a later start.
             self.checkpoint.from = Self.reachable(self.checkpoint.from, self.environment, now: now)
             guard self.checkpoint.from < self.checkpoint.to else { return .stop }
         default:
@@ -133,8 +134,8 @@ struct RecoveryMachine {
         return self.next
     }
 
-    /// Returns the later of two times: `start`, and the first moment of which Apple certainly still has notifications.
-    /// Both are milliseconds since 1970.
+    /// Returns the later of two times: `start`, and the oldest moment of which Apple certainly still has
+    /// notifications. Both are milliseconds since 1970.
     static func reachable(_ start: Int64, _ environment: AppStoreEnvironment, now: Date) -> Int64 {
         let reach = AppStoreHistoryQuery.reach(environment).components.seconds * 1000
         return max(start, now.milliseconds - reach + Self.reachMargin)

@@ -1,20 +1,22 @@
 internal import FerryPlatform
 
-/// The start of a recovery: a window or a checkpoint. Without I/O.
+/// Decides where a recovery begins: at an incomplete checkpoint, or at the start of a new window. Without I/O.
 struct RecoveryStart {
-    /// The time by which a window overlaps the one before it. A notification may enter the history later than it was
-    /// sent. A notification that comes twice is recognized.
+    /// The time by which a window overlaps the window before it, in seconds. Without the overlap, a notification that
+    /// enters the history late would be missed. A notification that comes twice is recognized.
     static let overlap: TimeInterval = 10 * 60
 
     var bundleID: String
     var environment: AppStoreEnvironment
     var onlyFailures: Bool
 
-    /// Returns the checkpoint that the recovery begins with: that of an incomplete recovery, or else a new one.
+    /// Returns the checkpoint that the recovery begins with: `checkpoint` if it is incomplete, or else a new
+    /// checkpoint.
     ///
     /// - Parameters:
-    ///   - from: the start of the period; nil for the end of the earlier recovery, less ``overlap``.
-    ///   - to: the end of the period; nil for now.
+    ///   - from: the start of the period; nil for the end of the earlier recovery, less ``overlap``. With an
+    ///     incomplete checkpoint, it must be nil or the start of that checkpoint.
+    ///   - to: the end of the period; nil for now. An incomplete checkpoint keeps its own end.
     ///   - checkpoint: the checkpoint of an earlier recovery.
     func checkpoint(
         from: Date?,

@@ -2,10 +2,10 @@ public import FerryPlatform
 
 /// The times at which the App Store repeats a notification that no server has accepted.
 ///
-/// Each delay counts from the attempt before. "For version 2 notifications, it retries five times, at 1, 12, 24, 48, and 72
-/// hours after the previous attempt. For version 1 notifications, it retries three times, at 6, 24, and 48 hours after the
-/// previous attempt. […] In the sandbox environment, the App Store server attempts to send the notification one time."
-/// ("Responding to App Store Server Notifications", Apple)
+/// Each delay counts from the attempt before. "For version 2 notifications, it retries five times, at 1, 12, 24, 48,
+/// and 72 hours after the previous attempt. For version 1 notifications, it retries three times, at 6, 24, and 48
+/// hours after the previous attempt. […] In the sandbox environment, the App Store server attempts to send the
+/// notification one time." ("Responding to App Store Server Notifications", Apple)
 public struct RetrySchedule: Hashable, Sendable {
     /// The time from each attempt to the next.
     public let delays: [Duration]
@@ -21,7 +21,8 @@ public struct RetrySchedule: Hashable, Sendable {
         self.delays = hours.map { .seconds(3600 * $0) }
     }
 
-    /// Returns the schedule of a version (1 or 2) in an environment.
+    /// Returns the schedule of a version (1 or 2) in an environment. An unknown environment has the schedule of the
+    /// sandbox.
     public init(version: Int, environment: AppStoreEnvironment) {
         self = environment == .production ? (version == 1 ? .version1 : .version2) : .sandbox
     }
@@ -49,8 +50,8 @@ public struct RetrySchedule: Hashable, Sendable {
         self.attempts(from: first).first { !outage.contains($0) }
     }
 
-    /// Returns the range of first attempts whose notifications an outage loses; nil if it loses no notification,
-    /// because Apple tries again after its end.
+    /// Returns the range of first attempts whose notifications an outage loses; nil if the outage loses no
+    /// notification, because Apple tries again after the outage.
     ///
     /// A notification is lost if its first and its last attempt are within the outage.
     public func lost(in outage: Range<Date>) -> Range<Date>? {

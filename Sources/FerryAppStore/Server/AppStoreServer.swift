@@ -4,16 +4,20 @@ package import FerryServer
 package import NIOCore
 public import ServiceLifecycle
 
-/// A listener for the posts of the App Store: HTTP/1.1 over TLS, or without TLS behind a proxy that has it.
+/// A listener for the posts of the App Store: HTTP/1.1 over TLS, or without TLS behind a proxy that ends TLS.
 ///
 /// | bound | value |
 /// |---|---|
-/// | connections | ``Configuration/connectionLimit``. For a further connection, the server closes the one that has been idle for longest between two requests. If none is idle, it closes the one whose request has been incomplete for longest |
+/// | connections | ``Configuration/connectionLimit``; see below for a further connection |
 /// | body | 256 KiB; with version 1, 2 MiB |
-/// | all bodies together | 128 MiB; beyond it, the server closes the connection that has waited longest for the rest of a request |
+/// | all bodies together | 128 MiB; beyond it, the server closes the non-idle connection that has waited longest |
 /// | from the head of a request to its end | 10 s |
-/// | from the end of a request to its answer | 3 s: ``AppStoreReceiver/answerLimit`` |
+/// | from the end of a request to its answer | ``AppStoreReceiver/answerLimit`` (3 s) unless the receiver has another |
 /// | from the start of a connection, or from an answer, to the head of the next request | 30 s |
+///
+/// For a connection beyond the limit, the server closes the connection that has been idle for longest. If no
+/// connection is idle, the server closes the connection that has waited longest for its client to send a request or
+/// to read an answer.
 public final class AppStoreServer: Service {
     /// The address, the path and the certificate of a server.
     public struct Configuration: Sendable {
@@ -23,20 +27,21 @@ public final class AppStoreServer: Service {
         public var port = 0
         /// The path of the URL that App Store Connect has. Requests for other paths are answered with 404.
         public var path = "/"
-        /// The certificate and key of the URL's host; nil for no TLS, behind a proxy that has it.
+        /// The certificate and key of the URL's host; nil for no TLS, behind a proxy that ends TLS.
         public var identity: TLSIdentity?
         /// The largest number of open connections, at least 1; less if the process may open fewer files.
         public var connectionLimit = 16_384
-        /// The number of connections that the process itself makes. So many descriptors stay free.
+        /// The largest number of connections that the process itself makes. The server leaves this number of file
+        /// descriptors free.
         public var outgoingConnections = 0
         /// A socket that listens already, in place of ``host`` and ``port``.
         package var passed: PassedSocket?
-        /// The way in which a start takes over the address of a process that ends. If nil, the start fails while
-        /// another process has it.
+        /// The take-over of the address from a process that ends: the start waits for the address. If nil, the start
+        /// fails while another process has the address. Not used with ``passed``.
         package var succession: Succession?
 
-        /// A function that gets the status of each post's answer and the time since the post's last byte, on any
-        /// thread. It must not block.
+        /// A function that gets the status of the answer to each POST that arrived whole, and the time since the last
+        /// byte of the POST, on any thread. It must not block.
         package var onAnswer: (@Sendable (_ status: Int, _ time: Duration) -> Void)?
 
         /// Makes a configuration for this machine only: any free port of 127.0.0.1, the path `/`, no TLS.
@@ -72,8 +77,8 @@ public final class AppStoreServer: Service {
         settings.passed = configuration.passed
         let room = DescriptorLimit.current.connections(.max) - configuration.outgoingConnections
         settings.limits.connections = max(1, min(configuration.connectionLimit, room))
-        // The queue is long. While it is full, Linux drops the packets that open a connection, and the client sends
-        // them again only after a second.
+        // The queue is long. If it is full, Linux drops the packets that open a connection, and the client sends them
+        // again only after a second.
         settings.limits.queue = Self.queueLimit
         settings.tls = try configuration.identity.map { try TLSContext(server: .init(identity: $0)) }
         let (path, onAnswer) = (configuration.path, configuration.onAnswer)
@@ -111,10 +116,11 @@ public final class AppStoreServer: Service {
         await self.stop(within: .seconds(5))
     }
 
-    /// Stops accepting, answers the requests that have begun, and closes. Connections that come to a passed socket meanwhile
-    /// wait for the next process.
+    /// Stops accepting, answers the requests that have begun, and closes. Connections that are still open after
+    /// `limit` are closed without an answer. New connections to a passed socket wait for the next process.
     public func stop(within limit: Duration) async {
-        // The work has its own task, because a cancelled task must stop in order, too.
+        // The stop has its own task. In a cancelled task, its waits would end at once, and running requests would get
+        // no answer.
         await Task {
             let end = ContinuousClock.now + limit
             await self.server.quiesce(within: limit)

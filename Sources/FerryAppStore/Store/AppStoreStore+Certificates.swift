@@ -8,8 +8,8 @@ extension AppStoreStore {
         verifier.whenNewCertificates { [weak self] certificates in
             self?.thread.submit { [weak self] state in
                 guard case .active = state else { return }
-                // A fault is ignored. The kept certificates only help: without them, the next start learns them from
-                // the first posts.
+                // An error is ignored, because the store works without these certificates. The next start then learns
+                // the certificates from the first posts. A flood of forged posts can delay this.
                 try? self?.core.file?.keep(certificates)
             }
         }

@@ -6,24 +6,30 @@ public import ServiceLifecycle
 
 /// A store of notifications in one SQLite file. Safe from any thread.
 ///
-/// A notification is answered with 200 only when it is on disk (`fsync`). Later it is delivered to each destination, at
-/// least once. The file keeps it for 180 days and 157 hours, so that no repeat by Apple and no recovery delivers it
-/// twice. A second file with the ending `-mark` shows whether the disk has lost commits.
+/// A receiver answers a notification with 200 only when the store has committed it, by default to the disk (`fsync`).
+/// The store delivers the notification later to each destination, at least once, or sets the delivery aside after
+/// many failures. The file keeps each notification for at least 180 days and 157 hours. During this time, the store
+/// does not deliver a repeat by Apple or a copy from a recovery. A second file with the ending `-mark` shows whether
+/// the disk has lost commits.
 ///
 /// The file contains purchases of customers, so only its owner can read it (mode 0600).
 public final class AppStoreStore: Service {
-    /// The time for which a notification is kept. The history reaches back 180 days, and Apple repeats a notification
-    /// for 157 hours.
+    /// The shortest time for which a notification is kept. It is the sum of two times of Apple: the history reaches
+    /// back 180 days, and Apple repeats a notification for 157 hours. A notification with a waiting delivery is kept
+    /// longer.
     public static let retention: Duration = .seconds((180 * 24 + 157) * 3600)
-    /// The largest number of notifications that wait for the disk. Further notifications are answered with 503.
+    /// The largest number of notifications that wait for the disk. The store refuses a further notification, and a
+    /// receiver then answers 503.
     static let queueLimit = 4096
     /// The largest number of notifications that one transaction stores.
     private static let batchLimit = 256
     /// The largest number of notifications that one transaction removes.
     private static let removalLimit = 1000
-    /// The largest number of deliveries that one transaction makes due again.
+    /// The largest number of deliveries that one transaction of ``redeliver(uuid:)`` starts again. Also the largest
+    /// number of notifications that one transaction of ``deliverUnsent()`` searches.
     private static let redeliveryLimit = 1000
-    /// The time between two attempts to open the file.
+    /// The shortest time until a call that needs the file tries again to open it. Also the time until the store tries
+    /// again to write results.
     private static let openInterval: Duration = .seconds(1)
 
     private struct Take: Sendable {
@@ -61,19 +67,24 @@ public final class AppStoreStore: Service {
     let thread = NIOThreadPool(numberOfThreads: 1)
     let core = Core()
     private let queue = Locked(Queue())
-    /// The reason why the last write to the store failed; nil if it did not fail.
+    /// The reason why the last write of notifications or delivery results failed. Nil if no such write failed, or if
+    /// a later write succeeded.
     let writeTrouble = Locked<String?>(nil)
-    /// The signal that is raised when there is something new to deliver, and when deliveries must end.
+    /// The signal that is raised after a change: a delivery that is new or begins again, the end of an attempt, a
+    /// stop.
     let changes = Signal()
 
     /// Creates a store with this file. The file is opened by ``open()``, or by the first call that needs it.
     ///
     /// - Parameters:
     ///   - path: the file. If it does not exist, it is made.
-    ///   - destinations: the destinations that get each notification while ``run()`` is running. A new destination gets
-    ///     notifications that come from now on. Deliveries to a destination that is missing here stay in the store.
-    ///   - survivesPowerLoss: whether a commit waits for the disk. Without it, a killed process still loses nothing.
-    ///   - onEvent: gets the result of each delivery, on any thread. It must not block.
+    ///   - destinations: the destinations that get each notification while ``run()`` is running. A new destination
+    ///     gets only later notifications, and those of ``deliverUnsent()``. Deliveries to a destination that is
+    ///     missing in this list stay in the store.
+    ///   - survivesPowerLoss: whether each commit waits for the disk (`fsync`). If false, a loss of power may lose
+    ///     commits. The end of the process alone loses none.
+    ///   - onEvent: gets the result of each attempt to deliver, and each failure to note results. It is called on any
+    ///     thread, and must not block.
     public init(
         path: String,
         destinations: [AppStoreDestination] = [],
@@ -100,14 +111,16 @@ public final class AppStoreStore: Service {
 
     /// Opens the file.
     ///
-    /// - Returns: a sentence about something unusual; nil if all is in order.
+    /// - Returns: a sentence about something unusual; nil if nothing unusual was found, or if the file was open
+    ///   already.
     /// - Throws: ``AppStoreStoreError``.
     @discardableResult
     public func open() async throws(AppStoreStoreError) -> String? {
         try await self.onThread { () throws(AppStoreStoreError) in try self.openNow() }
     }
 
-    /// Completes the waiting work, and closes the file. Later calls are refused.
+    /// Writes the waiting notifications and delivery results, and closes the file. Later calls are refused. The
+    /// results of deliveries that still run are not noted.
     public func close() async {
         self.queue.withLock { $0.isClosed = true }
         _ = try? await self.onThread { () throws(AppStoreStoreError) in
@@ -117,11 +130,11 @@ public final class AppStoreStore: Service {
         self.changes.raise()
     }
 
-    /// Delivers to the destinations and removes old notifications, until the task is cancelled or the service group
-    /// shuts down.
+    /// Delivers to the destinations and removes old notifications, until the task is cancelled, the service group
+    /// shuts down, or the store is closed.
     ///
-    /// When the group shuts down, running deliveries are completed first; each has 60 s. When the task is cancelled,
-    /// they are cancelled too.
+    /// When the group shuts down, the running deliveries are completed first; each has 60 s. When the task is
+    /// cancelled, the running deliveries are cancelled, too.
     public func run() async {
         self.queue.withLock { $0.isDelivering = true }
         defer {
@@ -149,7 +162,8 @@ public final class AppStoreStore: Service {
         }
     }
 
-    /// Begins no further delivery, and waits for the running ones. Without a running ``run()`` it does not wait.
+    /// Begins no further delivery, and waits at most `limit` for the running deliveries. If ``run()`` is not running,
+    /// the call returns at once.
     package func end(within limit: Duration) async {
         self.stopDelivering()
         let end = ContinuousClock.now + limit
@@ -172,7 +186,7 @@ public final class AppStoreStore: Service {
 
     private func removeOldHourly() async {
         while !Task.isCancelled {
-            // A full batch means that there are more, so the next batch follows without a pause.
+            // After a full batch, more old notifications may exist. So the next batch follows without a pause.
             let count = (try? await self.removeOld()) ?? 0
             if count < Self.removalLimit { try? await Task.sleep(for: .seconds(3600)) }
         }
@@ -197,8 +211,8 @@ public final class AppStoreStore: Service {
         return warning
     }
 
-    /// Returns the open file. After a failure, opening is tried again at most once a second, because another process
-    /// may have left the file.
+    /// Returns the open file, or opens it. After a failure, a later call tries again, because another process may
+    /// have released the file. Within a second after an attempt, the call throws without a new attempt.
     private func file() throws(AppStoreStoreError) -> StoreFile {
         if let file = self.core.file { return file }
         if let last = self.core.lastTry, .now - last < Self.openInterval {
@@ -217,7 +231,8 @@ public final class AppStoreStore: Service {
         try await self.thread.result(unless: Self.closed, of: body)
     }
 
-    /// Does the waiting work in batches, because one wait for the disk then serves many commits.
+    /// Stores the waiting notifications and results in batches. One commit, with one wait for the disk, then serves
+    /// many of them.
     private func work() {
         while true {
             let (takes, attempts) = self.queue.withLock { queue in
@@ -263,8 +278,9 @@ public final class AppStoreStore: Service {
         for take in takes { take.continuation.resume(returning: .failed(failure)) }
     }
 
-    /// Notes how attempts ended. A full disk may prevent this: then the deliveries count as running until their ends
-    /// are noted. Otherwise these deliveries would be repeated again and again.
+    /// Writes the results of attempts. If the write fails, for example on a full disk, the store tries again each
+    /// second, until the store is closed. Until the results are written, these deliveries count as running. Otherwise
+    /// they would begin again and again.
     private func settle(_ attempts: [(StoreFile.Attempt, CheckedContinuation<Void, Never>)]) {
         guard !attempts.isEmpty else { return }
         do throws(AppStoreStoreError) {
@@ -312,7 +328,7 @@ public final class AppStoreStore: Service {
 
     // MARK: Taking
 
-    /// Stores a notification. Returns `taken` only when it is on disk.
+    /// Stores a notification. Returns `taken` only when the notification is committed, by this call or before.
     package func take(
         _ notification: AppStoreNotification,
         post: [UInt8],
@@ -338,8 +354,9 @@ public final class AppStoreStore: Service {
 
     // MARK: Delivering
 
-    /// Returns the deliveries to a destination that are due now, and the time when a later one is due. Running
-    /// deliveries are included.
+    /// Returns at most `limit` deliveries to a destination that are due now, and the next due time after now. This
+    /// time is nil if no delivery is due later. Running deliveries are included. An unknown destination has no
+    /// deliveries.
     func due(
         to name: String,
         limit: Int
@@ -351,7 +368,7 @@ public final class AppStoreStore: Service {
         }
     }
 
-    /// Notes the end of an attempt.
+    /// Writes the result of an attempt to the file. Returns when the result is committed, or when the store is closed.
     func settle(_ attempt: StoreFile.Attempt) async {
         await withCheckedContinuation { continuation in
             let isTaken = self.enqueue { queue in
@@ -368,8 +385,9 @@ public final class AppStoreStore: Service {
     ///
     /// - Parameters:
     ///   - limit: the largest number of notifications.
-    ///   - before: selects lower numbers only. Pass the last number of the previous page.
-    ///   - state: selects notifications that have a delivery in this state.
+    ///   - before: selects notifications with a lower ``StoredNotification/number``. Pass the last number of the
+    ///     previous page; nil for the first page.
+    ///   - state: selects notifications that have at least one delivery in this state; nil for all notifications.
     public func list(
         limit: Int = 100,
         before: UInt64? = nil,
@@ -385,10 +403,13 @@ public final class AppStoreStore: Service {
         try await self.reading { file throws(SQLiteError) in try file.find(uuid) }
     }
 
-    /// Delivers a notification again.
+    /// Starts the ended deliveries of a notification again, if they are for destinations of this process. Deliveries
+    /// that still wait are not changed. ``run()`` makes the attempts.
     ///
-    /// - Parameter uuid: the key. If nil, all notifications that were set aside are delivered again.
-    /// - Returns: the number of deliveries that are made again: one for each destination.
+    /// - Parameter uuid: the notification's key. If nil, all deliveries to these destinations that were set aside
+    ///   begin again.
+    /// - Returns: the number of deliveries that begin again; 0 if the store does not have the notification. A
+    ///   notification has one delivery for each destination that the store had when the notification came.
     public func redeliver(uuid: String?) async throws(AppStoreStoreError) -> Int {
         var count = 0
         while true {
@@ -398,16 +419,17 @@ public final class AppStoreStore: Service {
             }
             count += made
             self.changes.raise()
-            // Only a nil `uuid` needs a next part. The deliveries of one notification may end meanwhile, and the next
-            // part would repeat them.
+            // Only a nil `uuid` needs a next part. For one notification, a next part would repeat the deliveries that
+            // ended after the first part.
             guard uuid == nil, made == Self.redeliveryLimit else { return count }
         }
     }
 
-    /// Delivers to the present destinations the notifications that no destination will get. Either the URL that a
-    /// notification waits for is no longer configured, or no destination was configured when it came.
+    /// Starts deliveries to the present destinations for each notification that was never delivered and has no
+    /// delivery to a present destination. Either its destinations are missing in this process, or no destination was
+    /// configured when the notification came. For deliveries that were set aside, use ``redeliver(uuid:)``.
     ///
-    /// - Returns: the number of notifications that are delivered.
+    /// - Returns: the number of notifications that get deliveries.
     public func deliverUnsent() async throws(AppStoreStoreError) -> Int {
         let last = try await self.reading { file throws(SQLiteError) in file.last }
         var count = 0
@@ -422,7 +444,8 @@ public final class AppStoreStore: Service {
         return count
     }
 
-    /// Removes notifications that are older than ``retention`` and wait for no delivery. Returns their number.
+    /// Removes at most `limit` notifications that are older than ``retention`` and wait for no delivery. Returns the
+    /// number of removed notifications.
     func removeOld(limit: Int = removalLimit) async throws(AppStoreStoreError) -> Int {
         let time = Date.now.addingTimeInterval(-Self.retention.timeInterval).milliseconds
         return try await self.reading { file throws(SQLiteError) in try file.removeOld(before: time, limit: limit) }
@@ -443,7 +466,7 @@ public final class AppStoreStore: Service {
 }
 
 extension AppStoreStore: AppStoreNotificationSink {
-    /// Stores a notification of the history. Returns when it is committed.
+    /// Stores a notification of the history. Returns `stored` or `duplicate` only when the notification is committed.
     ///
     /// The store checks nothing, so the notification must have been verified.
     ///

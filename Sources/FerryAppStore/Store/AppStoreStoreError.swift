@@ -9,7 +9,8 @@ public struct AppStoreStoreError: Error, Hashable, Sendable, CustomStringConvert
         case locked
         /// The disk or its quota is full.
         case full
-        /// The file is damaged, or its last commits are gone.
+        /// The file is damaged or not a database, its last commits are gone, or its `-mark` file cannot be used at
+        /// the opening.
         case damaged
         /// The file cannot be opened, read or written.
         case inaccessible
@@ -19,7 +20,7 @@ public struct AppStoreStoreError: Error, Hashable, Sendable, CustomStringConvert
 
     /// The kind of fault. Programs decide by it, because sentences may change.
     public let code: Code
-    /// The fault as a text for an operator. If the file has the fault, the text usually names the file.
+    /// The fault as a text for an operator. If the fault is in the file, the text usually names the file.
     public let description: String
 
     init(_ code: Code, _ description: String) {

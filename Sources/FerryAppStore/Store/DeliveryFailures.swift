@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import FerrySQLite
 
-/// The reason for the last failure of each delivery. It has its own table, because few deliveries fail.
+/// The reason for the last failure of each delivery. The reasons have their own table, because few deliveries fail.
 ///
 /// The type is not `Sendable`: the store's thread uses it.
 struct DeliveryFailures {
@@ -34,7 +34,8 @@ struct DeliveryFailures {
     func note(_ result: StoreFile.Attempt.Result, at place: [SQLiteValue]) throws(SQLiteError) {
         switch result {
         case .delivered: try self.drop.run(place)
-        // The end of the process is not a failure, so the reason of the last failure stays.
+        // Without a reason, the task of ``AppStoreStore/run()`` was cancelled during the attempt. A cancellation is
+        // not a failure, so the last reason stays.
         case .again(_, nil): break
         case .again(_, let reason?), .dead(let reason):
             try self.put.run(place + [.blob(Array(reason.printable.beginning(utf8: Self.longest).utf8))])

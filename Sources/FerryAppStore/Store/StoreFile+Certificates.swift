@@ -1,9 +1,9 @@
 internal import FerrySQLite
 
-/// The certificates that signed the stored notifications. The next start then knows them before the first post. They
-/// are verified again when they are read.
+/// The certificates that the verifier found good. The next start then knows these certificates before the first post.
+/// The verifier verifies them again when they are read.
 extension StoreFile {
-    /// The largest number of pairs that are kept. Apple uses few pairs, each for two years.
+    /// The largest number of kept pairs of leaf and intermediate. Apple uses few pairs, each for two years.
     private static let certificateLimit = 16
 
     static func makeCertificates(_ database: SQLiteDatabase) throws(SQLiteError) {

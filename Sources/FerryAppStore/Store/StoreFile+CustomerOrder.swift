@@ -1,11 +1,14 @@
 internal import FerrySQLite
 
-/// A customer's deliveries to a destination go out in the order in which Apple signed the notifications. Only the first
-/// has a due time. The others have ``StoreFile/never`` until the first has ended.
+/// A customer's waiting deliveries to a destination go out in the order in which Apple signed the notifications. Only
+/// the waiting delivery with the earliest signature has a real due time. The customer's other waiting deliveries have
+/// ``StoreFile/never`` until that delivery has ended.
 extension StoreFile {
-    /// Adds a delivery after the customer's earlier ones.
+    /// Adds a delivery, or starts an ended delivery again with 0 attempts. The delivery comes after the customer's
+    /// waiting deliveries that were signed earlier.
     ///
-    /// - Parameter customer: empty, if the notification belongs to no customer. Then the delivery is due at once.
+    /// - Parameter customer: the customer; empty if the notification belongs to no customer. Then the delivery is due
+    ///   at once.
     func addDelivery(
         _ destination: Int64,
         _ number: UInt64,
@@ -24,7 +27,8 @@ extension StoreFile {
                 if (head.signed, head.number) < (signed, number) {
                     due = Self.never
                 } else {
-                    // The new delivery was signed earlier than the one that is due, so it goes first.
+                    // The new delivery was signed before `head`, which was the earliest. So the new delivery goes
+                    // first, and `head` is blocked.
                     try self.statements.setDue.run([
                         .integer(Self.never), .integer(destination), .integer(head.number),
                     ])
@@ -36,7 +40,8 @@ extension StoreFile {
         ])
     }
 
-    /// Makes the earliest of a customer's waiting deliveries due, if it was blocked.
+    /// Makes the earliest of a customer's waiting deliveries due, if it was blocked. Blocks the delivery of
+    /// `attempted`, if it must be tried again and is not the earliest.
     func unblock(
         _ destination: Int64,
         _ customer: [UInt8],
@@ -51,7 +56,8 @@ extension StoreFile {
         if head.due == Self.never {
             try self.statements.setDue.run([.integer(now), .integer(destination), .integer(head.number)])
         }
-        // A delivery that was signed earlier came during the attempt. It goes first, so the attempted one is blocked.
+        // Here, a delivery with an earlier signature came during the attempt. The earlier delivery goes first, so the
+        // attempted delivery is blocked.
         if let attempted, case .again = attempted.result, head.number != Int64(bitPattern: attempted.number) {
             try self.statements.setDue.run([
                 .integer(Self.never), .integer(destination), .integer(Int64(bitPattern: attempted.number)),

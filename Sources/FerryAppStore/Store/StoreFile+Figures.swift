@@ -1,6 +1,6 @@
 internal import FerrySQLite
 
-/// The notifications that wait in a store, for operators.
+/// The counts of the notifications and deliveries in a store, for operators.
 package struct AppStoreStoreFigures: Hashable, Sendable {
     package struct Destination: Hashable, Sendable {
         package var name: String
@@ -10,24 +10,26 @@ package struct AppStoreStoreFigures: Hashable, Sendable {
         package var waiting: Int
         /// Deliveries that were set aside, at most ``AppStoreStoreFigures/countLimit``.
         package var dead: Int
-        /// The arrival of the oldest notification that waits, in milliseconds since 1970; nil if no delivery waits.
+        /// The arrival of the oldest notification among the counted waiting deliveries, in milliseconds since 1970;
+        /// nil if no delivery waits.
         package var oldest: Int64?
     }
 
-    /// The largest number that is counted. A count of millions would keep posts waiting for the disk.
+    /// The largest number that is counted. A count of millions would occupy the store's thread, and posts would wait.
     package static let countLimit = 100_000
 
     package var destinations: [Destination]
-    /// The number of notifications in the store. It counts from the oldest to the newest, and includes removed
-    /// notifications between them.
+    /// The number of notifications in the store: the newest number minus the oldest, plus 1. Removed notifications
+    /// between the two are counted, too.
     package var kept: Int
-    /// The reason why the last write to the store failed; nil if it did not fail.
+    /// The reason why the last write of notifications or delivery results failed. Nil if no such write failed, or if
+    /// a later write succeeded.
     package var trouble: String?
 }
 
 extension StoreFile {
-    /// Counts the deliveries that wait, and those that were set aside. Cost: the reading of up to 200,000 rows of an
-    /// index for each destination.
+    /// Counts the deliveries that wait, and those that were set aside. Cost: up to 200,000 rows of an index are read
+    /// for each destination.
     func figures() throws(SQLiteError) -> (destinations: [AppStoreStoreFigures.Destination], kept: Int) {
         var names: [(number: Int64, name: String, isActive: Bool)] = []
         try self.database.prepare("SELECT number, name, active FROM destinations ORDER BY number").run { row in

@@ -1,8 +1,8 @@
 internal import FerrySQLite
 
 extension StoreFile {
-    /// Makes deliveries due again: the deliveries of one notification, or those that were set aside. At most `limit`
-    /// are changed.
+    /// Starts ended deliveries to present destinations again: those of one notification, or, if `uuid` is nil, those
+    /// that were set aside. At most `limit` deliveries are changed.
     ///
     /// - Returns: the number of deliveries.
     func redeliver(_ uuid: String?, now: Int64, limit: Int) throws(SQLiteError) -> Int {
@@ -32,8 +32,8 @@ extension StoreFile {
         }
     }
 
-    /// The condition that a notification was not delivered, and has no delivery to a present destination. Either its
-    /// URL is no longer configured, or no destination was configured when it came.
+    /// The condition that a notification was never delivered, and has no delivery to a present destination. Either
+    /// its destinations are missing in this process, or no destination was configured when the notification came.
     private static let isUnsent = """
         NOT EXISTS (
             SELECT 1 FROM deliveries d JOIN destinations t ON t.number = d.destination
@@ -43,8 +43,9 @@ extension StoreFile {
     /// The number of latest notifications among which ``hasUnsent()`` looks for notifications without a destination.
     private static let glance = 1000
 
-    /// Whether the store has a notification that no destination will get. Only notifications for destinations that are
-    /// gone, and the latest ones, are searched.
+    /// Whether the store has a notification for which ``isUnsent`` is true. Only two groups are searched:
+    /// notifications that wait for an inactive destination, and the latest ``glance`` notifications. Returns false if
+    /// no destination is configured.
     func hasUnsent() throws(SQLiteError) -> Bool {
         guard !self.destinations.isEmpty else { return false }
         var isFound = false
@@ -62,11 +63,12 @@ extension StoreFile {
         return isFound
     }
 
-    /// Delivers to the present destinations the notifications that no destination will get.
+    /// Starts deliveries to the present destinations for each notification for which ``isUnsent`` is true. Removes
+    /// the waiting deliveries of such a notification to missing destinations.
     ///
     /// - Parameter numbers: the range that is searched. A search of the whole store would keep new notifications
     ///   waiting.
-    /// - Returns: the number of notifications that are delivered.
+    /// - Returns: the number of notifications that get deliveries.
     func deliverUnsent(among numbers: ClosedRange<UInt64>, now: Int64) throws(SQLiteError) -> Int {
         guard !self.destinations.isEmpty else { return 0 }
         var unsent: [(number: UInt64, customer: [UInt8], signed: Int64)] = []
@@ -98,7 +100,8 @@ extension StoreFile {
         }
     }
 
-    /// Removes notifications that came before `time` and wait for no delivery. Returns their number, at most `limit`.
+    /// Removes notifications that came before `time` (milliseconds since 1970) and wait for no delivery. Returns
+    /// their number, at most `limit`.
     func removeOld(before time: Int64, limit: Int) throws(SQLiteError) -> Int {
         var numbers: [Int64] = []
         try self.database.prepare(

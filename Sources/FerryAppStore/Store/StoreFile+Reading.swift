@@ -5,15 +5,15 @@ extension StoreFile {
     /// Returns notifications, the newest first.
     ///
     /// - Parameters:
-    ///   - before: selects lower numbers only.
-    ///   - state: selects notifications that have a delivery in this state.
+    ///   - before: selects notifications with a lower number; nil for all numbers.
+    ///   - state: selects notifications that have at least one delivery in this state; nil for all notifications.
     func list(
         limit: Int,
         before: UInt64?,
         state: StoredNotification.Delivery.State?
     ) throws(SQLiteError) -> [StoredNotification] {
-        // Among millions of notifications few wait or are dead, and an index finds those. Most are delivered, and a
-        // scan soon finds enough of these.
+        // Few of millions of notifications are waiting or dead, so an index finds them. Most notifications are
+        // delivered, so a scan from the newest soon finds enough of them.
         let condition =
             switch state {
             case nil: ""
@@ -40,7 +40,8 @@ extension StoreFile {
 
     /// Reads the rows of a query.
     ///
-    /// - Parameter json: the column of the content, or an empty blob. Thousands of contents would need much memory.
+    /// - Parameter json: the column of the content, or an empty blob. A list uses the empty blob, because thousands of
+    ///   contents need much memory.
     private func read(
         _ condition: String,
         json: String,

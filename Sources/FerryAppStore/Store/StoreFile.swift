@@ -4,15 +4,15 @@ internal import FerrySQLite
 
 /// The file of an ``AppStoreStore``.
 ///
-/// Each waiting delivery has a due time. Of one customer's deliveries to a destination, only the earliest can be due.
-/// The others are blocked until it has ended.
+/// Each waiting delivery has a due time. Of one customer's waiting deliveries to a destination, only the delivery
+/// with the earliest signature can be due. The other deliveries are blocked until that delivery has ended.
 ///
 /// The class is not `Sendable`: the store's thread uses it.
 final class StoreFile {
     /// A destination that gets each notification.
     struct Destination: Sendable {
         var name: String
-        /// Whether the destination needs Apple's posts as they came.
+        /// Whether the destination needs Apple's signed posts, and not only the plain JSON.
         var needsPost: Bool
     }
 
@@ -29,8 +29,8 @@ final class StoreFile {
     struct Attempt: Sendable {
         enum Result: Sendable {
             case delivered
-            /// The next attempt is due `at`, in milliseconds since 1970. Without a reason, the end of the process
-            /// interrupted the attempt.
+            /// The next attempt is due `at`, in milliseconds since 1970. Without a reason, the task of
+            /// ``AppStoreStore/run()`` was cancelled during the attempt.
             case again(at: Int64, because: String?)
             case dead(because: String)
         }
@@ -52,12 +52,12 @@ final class StoreFile {
     private let failures: DeliveryFailures
     /// The number of each destination that gets notifications, by its name.
     let destinations: [String: Int64]
-    /// Whether a destination needs Apple's posts as they came. Otherwise posts are not kept, because they take more
-    /// room than everything else.
+    /// Whether at least one destination needs Apple's signed posts. If not, posts are not kept, because they take
+    /// more room than everything else.
     private let keepsPosts: Bool
 
-    /// The longest time from now to a due time, in milliseconds. A later due time was written while the clock was
-    /// wrong.
+    /// The longest time from now to a due time, in milliseconds. A later due time, apart from ``never``, was written
+    /// while the clock was wrong.
     private static let horizon = DeliveryBackOff.longest.components.seconds * 1000 + 60_000
 
     struct Statements {
@@ -78,8 +78,9 @@ final class StoreFile {
 
     /// Opens the file, or makes it.
     ///
-    /// - Parameter destinations: the destinations of notifications from now on. If nil, those of the last opening stay.
-    /// - Returns: the file, and in `warning` a sentence about anything unusual.
+    /// - Parameter destinations: the destinations that get later notifications. If nil, the destinations of the last
+    ///   opening stay.
+    /// - Returns: the file, and in `warning` a sentence about something unusual; nil if nothing unusual was found.
     static func open(
         path: String,
         durability: SQLiteDatabase.Durability,
@@ -245,8 +246,8 @@ final class StoreFile {
                 for entry in entries { areNew.append(try self.take(entry)) }
             }
         } catch {
-            // The number goes back, because nothing was stored. A mark that ran ahead would later look like a loss of
-            // commits.
+            // `last` goes back, because nothing was stored. Otherwise the mark would be ahead of the file. The next
+            // start would take that for a loss of commits.
             self.last = last
             throw error
         }
@@ -282,8 +283,8 @@ final class StoreFile {
         return true
     }
 
-    /// Returns the post without the members that Apple did not sign. Anybody between Apple and the receiver could have
-    /// added such members.
+    /// Returns a post of version 2 without the members that Apple did not sign, because anybody between Apple and the
+    /// receiver could have added them. A post of version 1 stays whole.
     private static func signedPart(_ entry: Entry) -> [UInt8] {
         guard entry.notification.version == .two, let post = JSONObject(entry.post), post.members.count > 1,
             let payload = post.string("signedPayload")
@@ -294,14 +295,16 @@ final class StoreFile {
     /// Whether the path still leads to the file. If it does not, stored notifications are lost when the process ends.
     var isInPlace: Bool { self.database.isInPlace }
 
-    /// Notes that every notification up to ``last`` was acknowledged.
+    /// Writes ``last`` to the mark. Call it after the commit, and before the notifications up to ``last`` are
+    /// acknowledged.
     func advanceMark() throws(HighWaterMark.Fault) { try self.mark.advance(to: self.last) }
 
     // MARK: Delivering
 
     func number(ofDestination name: String) -> Int64? { self.destinations[name] }
 
-    /// Returns the deliveries that are due, and the time when a later one is due. Running deliveries are included.
+    /// Returns at most `limit` deliveries that are due, and the next due time after `now`. This time is nil if no
+    /// delivery is due later. Times are milliseconds since 1970. Running deliveries are included.
     func due(
         _ destination: Int64,
         now: Int64,
@@ -342,7 +345,7 @@ final class StoreFile {
     }
 
     /// Makes deliveries due now if their due time is beyond ``horizon``. Such a time was written before the clock was
-    /// set back.
+    /// set back. Blocked deliveries stay blocked.
     private func bringNear(_ destination: Int64, _ now: Int64) throws(SQLiteError) {
         let far = [SQLiteValue.integer(now + Self.horizon), .integer(Self.never)]
         var isFar = false

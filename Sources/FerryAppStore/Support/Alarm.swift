@@ -3,7 +3,8 @@ internal import NIOPosix
 
 /// A call at a later time, which can be cancelled. Any thread may use it.
 ///
-/// Each notification has such waits, and a cancelled `Task.sleep` would keep 130 bytes for ever (Swift 6.3 on Linux).
+/// Each notification starts and cancels an alarm. A cancelled `Task.sleep` would keep 130 bytes for ever (Swift 6.3 on
+/// Linux).
 struct Alarm: Sendable {
     private let task: Scheduled<Void>
 

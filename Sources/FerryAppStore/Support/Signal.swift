@@ -2,8 +2,8 @@ internal import FerryCore
 
 /// A signal that wakes the tasks that wait for a change. Any thread may use it.
 ///
-/// Read ``count`` before you read the changing state, and wait beyond that count. A change after ``count`` was read
-/// then ends the wait at once.
+/// Read ``count`` before you read the changing state, and pass this count to ``wait(beyond:limit:)``. If the state
+/// changes in between, the wait ends at once.
 final class Signal: Sendable {
     private struct Waiter {
         var continuation: CheckedContinuation<Void, Never>
@@ -30,7 +30,8 @@ final class Signal: Sendable {
         for waiter in waiters { Self.resume(waiter) }
     }
 
-    /// Waits until the signal was raised more than `count` times, for at most `limit`. Returns early when the task is cancelled.
+    /// Waits until the signal was raised more than `count` times, for at most `limit`. Returns early if the task is
+    /// cancelled.
     func wait(beyond count: UInt64, limit: Duration) async {
         let number = self.state.withLock { state in
             state.next += 1

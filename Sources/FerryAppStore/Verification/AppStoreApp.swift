@@ -2,7 +2,7 @@
 public struct AppStoreApp: Hashable, Sendable {
     /// The bundle identifier.
     public var bundleID: String
-    /// Apple's number of the app, which App Store Connect shows as "Apple ID"; nil if it is not compared.
+    /// Apple's number of the app, which App Store Connect shows as "Apple ID"; nil if the number is not compared.
     public var appAppleID: Int64?
 
     /// Makes an app.

@@ -1,12 +1,13 @@
 internal import FerryCore
 
 extension AppStoreVerifier {
-    /// Verifies the body of a post as ``verify(post:)`` does. If ``Configuration/checksRevocation`` is set, it then
-    /// checks that no certificate was revoked.
+    /// Verifies the body of a post as ``verify(post:)`` does. If ``Configuration/checksRevocation`` is set, the call
+    /// then checks that no certificate was revoked.
     ///
-    /// Cost: up to 2 s if no answer about the certificates is known.
+    /// Cost: with this check, up to 2 s if no recent answer about the certificates is kept.
     ///
-    /// - Throws: also `tryAgain`, if the certificates' issuer gives no answer.
+    /// - Throws: also `forged` for a certificate that is revoked, has expired or names no OCSP responder; `tryAgain`
+    ///   if a responder gives no usable answer.
     public func verifyOnline(post body: [UInt8]) async throws(AppStoreVerificationError) -> AppStoreNotification {
         let verified = try self.notifications.verify(post: body)
         try await self.revocation?.check(verified.chains)
@@ -14,9 +15,10 @@ extension AppStoreVerifier {
     }
 
     /// Verifies the text of `signedPayload` as ``verify(signedPayload:)`` does. If ``Configuration/checksRevocation``
-    /// is set, it then checks that no certificate was revoked.
+    /// is set, the call then checks that no certificate was revoked.
     ///
-    /// - Throws: also `tryAgain`, if the certificates' issuer gives no answer.
+    /// - Throws: also `forged` for a certificate that is revoked, has expired or names no OCSP responder; `tryAgain`
+    ///   if a responder gives no usable answer.
     public func verifyOnline(
         signedPayload: String
     ) async throws(AppStoreVerificationError) -> AppStoreNotification {
@@ -26,9 +28,10 @@ extension AppStoreVerifier {
     }
 
     /// Verifies a signed transaction or renewal as ``verify(signedObject:)`` does. If
-    /// ``Configuration/checksRevocation`` is set, it then checks that no certificate was revoked.
+    /// ``Configuration/checksRevocation`` is set, the call then checks that no certificate was revoked.
     ///
-    /// - Throws: also `tryAgain`, if the certificates' issuer gives no answer.
+    /// - Throws: also `forged` for a certificate that is revoked, has expired or names no OCSP responder; `tryAgain`
+    ///   if a responder gives no usable answer.
     public func verifyOnline(
         signedObject: String
     ) async throws(AppStoreVerificationError) -> AppStoreSignedObject {
@@ -36,7 +39,7 @@ extension AppStoreVerifier {
     }
 
     /// Verifies a text as ``verifyOnline(signedPayload:)`` does. The text comes from the owner or from Apple's own
-    /// server, so a flood of posts does not delay it.
+    /// server. So the limit on checks of bad certificates does not apply to it.
     package func verifyInvited(
         signedPayload: String
     ) async throws(AppStoreVerificationError) -> AppStoreNotification {
@@ -47,8 +50,8 @@ extension AppStoreVerifier {
 
     /// - Parameters:
     ///   - place: the name of the text in sentences of errors. It is a member, or `The signed text`.
-    ///   - isInvited: true if the text comes from the owner or from Apple's own server. Such a text does not wait
-    ///     behind a flood of others.
+    ///   - isInvited: true if the text comes from the owner or from Apple's own server. The limit on checks of bad
+    ///     certificates does not apply to such a text.
     func verifyOnline(
         signedObject: String,
         place: String,

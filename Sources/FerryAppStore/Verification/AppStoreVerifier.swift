@@ -3,7 +3,7 @@ public import FerryOpenSSL
 
 /// A verifier of App Store Server Notifications, for several apps and both environments.
 ///
-/// Safe from any thread; one verifier can serve the whole program. No mode skips the signature.
+/// Safe from any thread; one verifier can serve the whole program. No setting skips the signature of version 2.
 public final class AppStoreVerifier: Sendable {
     /// The apps, environments and proofs that a verifier accepts.
     public struct Configuration: Sendable {
@@ -16,11 +16,11 @@ public final class AppStoreVerifier: Sendable {
         /// The shared secrets that prove notifications of version 1. If empty, version 1 is refused.
         public var sharedSecrets: [String] = []
         /// Whether the methods `verifyOnline` check by OCSP that Apple has not revoked the certificates. An answer is
-        /// used for 15 minutes. Certificates must then also be valid at the present time, because responders may not
-        /// know expired ones.
+        /// used for at most 15 minutes. If true, the certificates must also be valid at the present time, because
+        /// responders may not know expired certificates.
         public var checksRevocation = false
 
-        /// Whether every app is accepted. This is for a person who inspects a single notification.
+        /// Whether every app is accepted, so that a person can inspect a single notification of any app.
         package var takesAnyApp = false
 
         /// Makes a configuration that accepts both environments, version 2 only, and signatures under Apple's root.
@@ -34,7 +34,7 @@ public final class AppStoreVerifier: Sendable {
     /// The check of revocation; nil if it is switched off.
     let revocation: RevocationChecker?
 
-    /// - Throws: ``TLSError`` when the trust roots cannot be read.
+    /// - Throws: ``TLSError`` when the trust roots cannot be read, or when no client for OCSP can be made.
     public convenience init(_ configuration: Configuration) throws(TLSError) {
         try self.init(configuration) { .now }
     }
@@ -51,19 +51,21 @@ public final class AppStoreVerifier: Sendable {
 
     /// Verifies the body of a post of the App Store, in either version. Revocation is not checked.
     ///
-    /// Cost: 0.3 ms for 19 KB, and 2 ms for certificates that are seen for the first time.
+    /// Cost: 0.3 ms for 19 KB, and 2 ms more for certificates that the verifier does not remember.
     public func verify(post body: [UInt8]) throws(AppStoreVerificationError) -> AppStoreNotification {
         try self.notifications.verify(post: body).notification
     }
 
-    /// Verifies the text of `signedPayload`: a notification of version 2, as a post and the notification history have it.
+    /// Verifies the text of `signedPayload`: a notification of version 2, as a post and the notification history
+    /// contain it.
     public func verify(signedPayload: String) throws(AppStoreVerificationError) -> AppStoreNotification {
         try self.notifications.verify(signedPayload: Array(signedPayload.utf8)).notification
     }
 
     /// Verifies a signed transaction or renewal, as answers of the App Store Server API have them.
     ///
-    /// A transaction names its app, which must be served here. A renewal names no app.
+    /// A transaction names its app, which must be served here. A renewal names no app. The environment must be
+    /// served, too.
     public func verify(signedObject: String) throws(AppStoreVerificationError) -> AppStoreSignedObject {
         let text = Array(signedObject.utf8)
         let verified = try self.notifications.verify(signedObject: text, place: "The signed text")

@@ -1,7 +1,7 @@
-/// The number of certificate chains that failed in the present second. A failure costs 2 ms, and anybody can cause one,
-/// so the number is limited. Chains that are remembered do not need the check, and are not limited.
+/// The number of certificate chains that failed in the present second. A failed check costs 2 ms, and anybody can
+/// cause it, so the number is limited. Remembered chains need no check, so the limit does not apply to them.
 struct FailureRate {
-    /// The largest number of failures in a second. They cost a fifth of a core.
+    /// The largest number of failures in a second. This number costs a fifth of a core.
     static let perSecond = 100
 
     private var second: ContinuousClock.Instant?

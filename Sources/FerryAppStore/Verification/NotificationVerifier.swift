@@ -2,7 +2,8 @@ internal import FerryCore
 internal import FerryOpenSSL
 internal import FerryPlatform
 
-/// The verification of a post, without I/O. Cheap checks come first, so that a flood of forged posts costs little.
+/// The verification of a post, without I/O. The cheap checks are made first, so that a flood of forged posts costs
+/// little.
 struct NotificationVerifier: Sendable {
     /// A notification, and the certificates that signed its parts.
     struct Verified {
@@ -68,9 +69,9 @@ struct NotificationVerifier: Sendable {
             content = try self.content(outer.payload)
         } catch {
             guard error.code == .malformed else { throw error }
-            // The signature decides whether this post of an unknown form is genuine. If it is, the error becomes
-            // `notUnderstood`, and the answer 500. Apple then repeats the notification, and a later version of Ferry
-            // may know its form. After a 400, Apple may not repeat it.
+            // The post has an unknown form. If its signature is genuine, the error becomes `notUnderstood`, and the
+            // answer 500. Apple then repeats the notification, and a later version of Ferry may know its form. After a
+            // 400, Apple may not repeat the notification.
             _ = try self.signatures.verify(outer, isInvited: isInvited)
             throw AppStoreVerificationError(.notUnderstood, error.description)
         }
@@ -116,8 +117,8 @@ struct NotificationVerifier: Sendable {
         return Verified(notification: notification, chains: chains)
     }
 
-    /// Reads a signed text inside a genuine notification. If its form is unknown, Apple must repeat the notification,
-    /// for a later version of Ferry.
+    /// Reads a signed text inside a genuine notification. For a text of an unknown form, it throws `notUnderstood`, so
+    /// that Apple repeats the notification. A later version of Ferry may know the form.
     private func readNested(
         _ text: String,
         of name: String
@@ -187,10 +188,12 @@ struct NotificationVerifier: Sendable {
         var signed: [(String, String)] = []
     }
 
-    /// Finds the part that names the app, and checks that it names an app and an environment that are served here.
+    /// Returns the part that names the app. Throws `otherApp` or `otherEnvironment` if the app or environment is not
+    /// served here, or `malformed` if the payload does not name them.
     private func content(_ payload: JSONObject) throws(AppStoreVerificationError) -> Content {
         let known = ["data", "summary", "externalPurchaseToken", "appData"]
-        // Every kind of notification has an object with a bundleId. So kinds that Apple adds later are found, too.
+        // Every kind of notification has an object with a bundleId. All objects are searched, so that kinds that
+        // Apple adds later are found, too.
         let names = known + payload.members.map(\.name).filter { !known.contains($0) }
         for name in names {
             guard let object = payload.object(name), let bundleID = object.string("bundleId") else { continue }
@@ -219,8 +222,8 @@ struct NotificationVerifier: Sendable {
         throw AppStoreVerificationError(.malformed, "signedPayload names no app (bundleId).")
     }
 
-    /// The signed texts of an object. Apple may add other members with such names, so a member that is not a signed
-    /// text is left alone.
+    /// The signed texts of an object. Apple may add other members whose names begin with `signed`. A member with an
+    /// unknown name counts only if its text has three parts.
     private static func signedTexts(_ object: JSONObject) -> [(String, String)] {
         object.members.compactMap { member in
             guard PlainJSON.isSigned(member.name), let text = object.string(member.name),
@@ -240,7 +243,7 @@ struct NotificationVerifier: Sendable {
         guard let app = self.apps[bundleID] ?? (self.takesAnyApp ? AppStoreApp(bundleID: bundleID) : nil) else {
             throw AppStoreVerificationError(.otherApp, "\(place) is for an app that is not served here (bundleId).")
         }
-        // The sandbox and version 1 have no such number.
+        // The sandbox and version 1 have no `appAppleId`.
         let isRequired = environment == .production && version == .two
         if let wanted = app.appAppleID, isRequired || appAppleID != nil, appAppleID != wanted {
             throw AppStoreVerificationError(.otherApp, "\(place) is for an app with another number (appAppleId).")
@@ -275,7 +278,7 @@ struct NotificationVerifier: Sendable {
 
 extension String {
     /// The name of a member, as a sentence may show it. The sender chooses the names in a forged post, and sentences
-    /// are written to logs, so only harmless characters are kept.
+    /// are written to logs. So only a name of at most 40 letters is shown.
     fileprivate var shown: String {
         let isName =
             self.utf8.count <= 40

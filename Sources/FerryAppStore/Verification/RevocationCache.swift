@@ -19,8 +19,7 @@ struct RevocationCache {
     private var entries: [OCSPQuestion: Entry] = [:]
 
     func verdict(_ question: OCSPQuestion, at now: Int) -> OCSPVerdict? {
-        // If an answer seems to come from the future, the clock was set back after it was kept. Such an answer is not
-        // used.
+        // An answer whose time is in the future was kept before the clock was set back. Such an answer is not used.
         self.entries[question].flatMap { $0.since <= now && now < $0.end ? $0.verdict : nil }
     }
 

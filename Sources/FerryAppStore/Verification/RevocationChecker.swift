@@ -8,14 +8,14 @@ internal import NIOHTTP1
 final class RevocationChecker: Sendable {
     private struct State {
         var cache = RevocationCache()
-        /// The questions that are being asked. Notifications that come together share a question.
+        /// The task of each question that is being asked. Notifications that come at the same time share the task.
         var running: [OCSPQuestion: Task<OCSPVerdict, Never>] = [:]
     }
 
-    /// The longest wait for the answer to one question. Apple's responders answer in 200 to 600 ms. Apple itself waits
-    /// meanwhile, for the receiver's answer to its post.
+    /// The longest wait for the answer to one question. Apple's responders answer in 200 to 600 ms. During this wait,
+    /// Apple waits for the receiver's answer to the post.
     static let limit: Duration = .seconds(2)
-    /// The largest answer in bytes. A usual one has about 2,000.
+    /// The largest answer in bytes. A usual answer has about 2,000 bytes.
     private static let answerLimit = 65_536
 
     private let client: HTTPClient
@@ -106,7 +106,7 @@ final class RevocationChecker: Sendable {
             guard response.status == 200 else { return .unusable("it has the status \(response.status)") }
             return chain.ocspVerdict(response.body, on: subject)
         } catch {
-            // The full stop is dropped, because the sentence becomes part of another.
+            // The full stop is dropped, because the text becomes part of a longer sentence.
             let words = error.description
             return .unusable(words.hasSuffix(".") ? String(words.dropLast()) : words)
         }

@@ -4,8 +4,8 @@ internal import FerryPlatform
 
 /// A verifier of Apple's signed texts. Safe from any thread.
 ///
-/// The certificates must be valid at the date in the text, or now if that date cannot be read. The signature proves the
-/// date, and a text may be older than its certificates' lifetime.
+/// The certificates must be valid at the date in the text, or now if that date cannot be read. The date can be
+/// trusted, because the signature covers it. So an old text stays good after its certificates have expired.
 final class SignatureVerifier: Sendable {
     /// A text with a valid signature of Apple's.
     struct Signed {
@@ -19,7 +19,7 @@ final class SignatureVerifier: Sendable {
     struct Unverified {
         fileprivate let jws: CompactJWS
         let payload: JSONObject
-        /// The date of the signature; nil if it cannot be read.
+        /// The date of the signature, in milliseconds since 1970; nil if it cannot be read.
         let date: Int64?
         /// The name of the text in sentences of errors, such as "signedPayload".
         let place: String
@@ -28,8 +28,8 @@ final class SignatureVerifier: Sendable {
     /// The largest number of remembered chains. Apple uses few, each for two years.
     static let cacheLimit = 64
 
-    /// Apple's marks on certificates that sign for the App Store. They separate these from all other certificates under
-    /// the same root.
+    /// The extensions that Apple gives to certificates that sign for the App Store. Apple's other certificates under
+    /// the same root do not have them.
     static let requirement = SigningChainVerifier.Requirement(
         leafExtension: "1.2.840.113635.100.6.11.1",
         intermediateExtension: "1.2.840.113635.100.6.2.1"
@@ -56,8 +56,8 @@ final class SignatureVerifier: Sendable {
                 requirement: Self.requirement
             )
         case .pem(let text):
-            // Apple's own test certificates have no key identifiers, which the strict rules demand. So the rules here
-            // are not strict.
+            // The strict rules demand key identifiers. Apple's own test certificates have none, so the rules here are
+            // not strict.
             self.verifier = try SigningChainVerifier(roots: text, isStrict: false, requirement: Self.requirement)
         }
     }
@@ -75,7 +75,7 @@ final class SignatureVerifier: Sendable {
         guard let payload = JSONObject(jws.payload) else {
             throw AppStoreVerificationError(.malformed, "What \(place) signs is not one JSON object.")
         }
-        // An app transaction has its date under the second name.
+        // An app transaction has its date in `receiptCreationDate`.
         let date = payload.integer("signedDate") ?? payload.integer("receiptCreationDate")
         return Unverified(
             jws: jws,
@@ -91,15 +91,15 @@ final class SignatureVerifier: Sendable {
     /// Verifies a text that was parsed. Cost: 60 µs. Certificates that are not remembered cost 80 µs more, and 2 ms
     /// more if their key signed the text.
     ///
-    /// - Parameter isInvited: whether the text comes from the owner or from Apple's own server. A flood of other texts
-    ///   does not delay it.
+    /// - Parameter isInvited: whether the text comes from the owner or from Apple's own server. The limit of
+    ///   ``FailureRate`` does not apply to such a text.
     func verify(_ text: Unverified, isInvited: Bool = false) throws(AppStoreVerificationError) -> Signed {
         let chain = try self.chain(text, isInvited: isInvited)
         guard chain.isValidSignature(text.jws.signature, for: text.jws.signingInput) else {
             throw Self.wrongSignature(text)
         }
-        // This check comes after the signature. A genuine text of an unknown form must be repeated by Apple, for a
-        // later version.
+        // This check comes after the signature. A genuine text without a readable date must get `notUnderstood`, so
+        // that Apple repeats it for a later version of Ferry.
         guard let date = text.date else {
             throw AppStoreVerificationError(
                 .notUnderstood,
@@ -136,8 +136,8 @@ final class SignatureVerifier: Sendable {
             return chain
         } catch {
             let code = Self.code(error)
-            // A malformed certificate costs little. If it counted, a flood of them could keep new certificates of the
-            // App Store out.
+            // The check of a malformed certificate costs little. If it counted, a flood of malformed certificates
+            // could reach the limit at no cost, and new certificates of the App Store would be refused.
             if code != .malformed, !isInvited { self.failures.withLock { $0.add(at: self.now()) } }
             if Self.isForGood(error) { self.refused.withLock { $0.add(digest, Self.words(error)) } }
             throw AppStoreVerificationError(code, "\(text.place): \(Self.words(error)).")
@@ -146,14 +146,15 @@ final class SignatureVerifier: Sendable {
 
     private func remember(_ chain: SigningChain, _ key: SigningCertificates) {
         self.cache.withLock { cache in
-            // Only chains that Apple made get this far, so it hardly matters which one is dropped.
+            // All remembered chains are genuine, so it does not matter which chain is dropped.
             if cache.count >= Self.cacheLimit, let some = cache.keys.first { cache[some] = nil }
             cache[key] = chain
         }
     }
 
-    /// Checks certificates before a text comes with them, so that a flood of forged ones cannot keep them out. Bad ones
-    /// have no effect. Cost: 2 ms each.
+    /// Checks pairs of certificates and remembers the good pairs, before the first text that needs them. So a flood
+    /// of forged certificates cannot keep such a text out. A pair that is not valid at `seconds` (since 1970) has no
+    /// effect. Cost: 2 ms for each pair that is not remembered.
     func learn(_ certificates: [SigningCertificates], at seconds: Int) {
         for key in certificates where self.cache.withLock({ $0[key] == nil }) {
             let chain = try? self.verifier.verify(leaf: key.leaf, intermediate: key.intermediate, at: seconds)
@@ -161,8 +162,8 @@ final class SignatureVerifier: Sendable {
         }
     }
 
-    /// Sets `body` to be called, on any thread, with certificates that are found good for the first time. Such calls
-    /// are rare.
+    /// Sets the function that gets each new pair of certificates that ``verify(_:isInvited:)`` finds good. It is
+    /// called rarely, on any thread.
     func whenNew(_ body: @escaping @Sendable (SigningCertificates) -> Void) { self.onNews.withLock { $0 = body } }
 
     private static func wrongSignature(_ text: Unverified) -> AppStoreVerificationError {

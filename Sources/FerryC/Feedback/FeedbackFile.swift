@@ -4,7 +4,7 @@ internal import FerryOptions
 internal import FerryPlatform
 internal import Synchronization
 
-/// The file of the option `feedback`. It has one line for each device that APNs reported as gone.
+/// The file of the option `feedback`. It has one line for each time that APNs reported a device as gone.
 ///
 /// ```
 /// {"token":"00fc…","timestamp":1585656000}
@@ -21,7 +21,7 @@ final class FeedbackFile: Sendable {
     private let path: [CChar]
     private let lost = Atomic<Int>(0)
 
-    /// - Throws: ``OptionFault`` when the file cannot be written.
+    /// - Throws: ``OptionFault`` when the file cannot be written, or is not a regular file.
     init(path: String) throws(OptionFault) {
         guard let file = Self.opened(Array(try Self.resolved(path).utf8CString)) else {
             let predicate = "cannot be written: \(String(cString: strerror(errno)))"
@@ -33,7 +33,8 @@ final class FeedbackFile: Sendable {
         self.path = Array(try Self.resolved(path).utf8CString)
     }
 
-    /// Returns the path without symbolic links, because taking the list renames the file itself.
+    /// Returns the path without symbolic links, because taking the list renames the file itself. If the file does not
+    /// exist, returns `path` unchanged.
     ///
     /// - Throws: ``OptionFault`` when the path leads to something other than a regular file.
     static func resolved(_ path: String) throws(OptionFault) -> String {

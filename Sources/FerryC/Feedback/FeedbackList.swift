@@ -5,9 +5,10 @@ internal import FerryCore
 internal import FerryOptions
 internal import NIOCore
 
-/// A reading of the list of devices that are gone, behind a `ferry_t` of `ferry_feedback_open`. Any thread may use it.
+/// A reading of the list of devices that are gone, behind a `ferry_t` of `ferry_feedback_open`. Any thread may use
+/// this object.
 ///
-/// It returns the devices in the file of the option `feedback` first, then those of the feedback service.
+/// The reading returns the devices in the file of the option `feedback` first, then those of the feedback service.
 final class FeedbackList: Sendable {
     private final class State {
         var signal: ReadySignal
@@ -32,7 +33,8 @@ final class FeedbackList: Sendable {
     private let service: FeedbackReader?
     private let descriptor: Int32
 
-    /// - Throws: ``SystemFault`` when the process has no descriptor left; ``OptionFault`` when the file cannot be taken.
+    /// - Throws: ``SystemFault`` when the process has no descriptor left; ``OptionFault`` when the file cannot be
+    ///   taken.
     init(file path: String?, service: FeedbackReader?) throws {
         guard let signal = ReadySignal() else { throw SystemFault.noDescriptors }
         self.descriptor = signal.descriptor
@@ -42,7 +44,8 @@ final class FeedbackList: Sendable {
         self.service = service
     }
 
-    /// Copies whole tuples to `target`. Returns their length in bytes, 0 at the end, or an error.
+    /// Copies whole tuples to `target`. Returns their length in bytes; 0 at the end; or an error: `FERRY_ETIME` after
+    /// `milliseconds`, `FERRY_EINTR` after a signal, `FERRY_EPEER`, `FERRY_EHANDLE` or `FERRY_EINVAL`.
     func read(into target: UnsafeMutableRawBufferPointer, milliseconds: Int64) -> Int64 {
         guard target.count >= Int(FERRY_FEEDBACK_TUPLE) else { return Int64(FERRY_EINVAL) }
         var result: Int64 = 0
@@ -62,8 +65,8 @@ final class FeedbackList: Sendable {
     private func copy(to target: UnsafeMutableRawBufferPointer) -> Int64? {
         self.state.withLock { state in
             guard !state.isFreed else { return Int64(FERRY_EHANDLE) }
-            // The signal is cleared before the tuples are read, so that a later change raises it again. At the end it
-            // stays raised.
+            // The signal is cleared before the tuples are read, so that a later change raises it again. At the end of
+            // the list, the signal stays raised.
             if !state.isOver { state.signal.set(false) }
             var length = 0
             while let tuple = state.waiting ?? self.next(state) {

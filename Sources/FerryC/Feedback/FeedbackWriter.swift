@@ -5,8 +5,8 @@ internal import NIOCore
 /// A writer that appends devices to a ``FeedbackFile`` on its own thread. A disk that hangs must not stop an event
 /// loop.
 ///
-/// A line is in the file before its outcome is reported. So the outcomes of a provider pass through the writer, and
-/// wait behind the lines that came before them.
+/// A line is in the file, or counts as lost, before its outcome is reported; only ``tell(_:)`` reports outcomes
+/// earlier. So the outcomes of a provider pass through the writer, and wait behind the lines that came before them.
 ///
 /// ```
 ///   event loop ── line ───▶ ┌───────┐
@@ -15,7 +15,7 @@ internal import NIOCore
 ///        └───────────── if the queue is empty ──────▶
 /// ```
 ///
-/// The thread lives while the queue has items.
+/// The thread lives while the queue has items. Outcomes go directly to the sink only if the thread has ended, too.
 ///
 /// The queue accepts everything, because an event loop can neither wait nor drop an outcome. A ``Handle`` takes no
 /// notifications while ``limit`` lines and outcomes wait. So the queue has at most ``limit`` of them, plus those of
@@ -79,7 +79,8 @@ final class FeedbackWriter: Sendable {
             return taken
         }
 
-        /// Removes and returns the waiters once half of the queue is free. Each then finds room for many notifications.
+        /// Removes and returns the waiters once half of the queue is free. Then each waiter finds room for many
+        /// notifications.
         mutating func takeWaiters() -> [@Sendable () -> Void] {
             guard self.count <= FeedbackWriter.limit / 2 else { return [] }
             defer { self.waiters = [] }
@@ -104,8 +105,8 @@ final class FeedbackWriter: Sendable {
 
     private let append: @Sendable ([UInt8]) -> Void
     private let state = Monitor(State())
-    /// The lock that is held while outcomes go from the queue to their sinks. Without this lock, an outcome would for a
-    /// moment be in neither place, and a close would miss it.
+    /// The lock that is held while outcomes go from the queue to their sinks. Without this lock, an outcome would for
+    /// a moment be neither in the queue nor in its sink, and a close would miss it.
     private let telling = Monitor(())
     private let lost: @Sendable () -> Int
 
@@ -172,8 +173,8 @@ final class FeedbackWriter: Sendable {
     /// The number of notifications that may be taken now.
     var room: Int { self.state.withLock { max(Self.limit - $0.count, 0) } }
 
-    /// Calls `body` immediately if there is room. Otherwise it is called on another thread, when half of the queue is
-    /// free.
+    /// Calls `body` immediately if there is room. Otherwise `body` is called when half of the queue is free, on any
+    /// thread.
     func whenRoom(_ body: @escaping @Sendable () -> Void) {
         let waits = self.state.withLock { state in
             guard state.count >= Self.limit else { return false }
@@ -240,7 +241,8 @@ final class FeedbackWriter: Sendable {
         self.offerRoom()
     }
 
-    /// Waits until every writer of the process has an empty queue.
+    /// Calls ``flush(milliseconds:)`` of each busy writer in turn. So the wait is at most ``patience`` for each
+    /// writer.
     static func flushAll() {
         for writer in self.busy.withLock({ $0.values.map { $0 } }) { writer.flush() }
     }

@@ -7,8 +7,8 @@ internal import FerryPlatform
 /// The devices that were taken from a ``FeedbackFile``. One thread at a time may use it.
 ///
 /// Taking the list renames the file to `PATH.taken.PID.NUMBER`. The file is removed after it was read to its end. A
-/// process that dies earlier leaves the file behind. Its lock ends with the process, so the next process that takes the
-/// list can lock the file, and reads it first.
+/// process that dies earlier leaves the file behind, and its lock on the file ends. So the next process that takes
+/// the list can lock this file, and reads it first.
 struct TakenFeedback: ~Copyable {
     private struct File {
         var path: String
@@ -16,7 +16,8 @@ struct TakenFeedback: ~Copyable {
     }
 
     private static let chunk = 1 << 16
-    /// The longest line, in bytes. The lines that Ferry writes are shorter.
+    /// If more bytes than this number have no line feed, these bytes are skipped. The lines that Ferry writes are
+    /// shorter.
     private static let lineLimit = 512
     /// The number of names that are tried before taking the list fails.
     private static let tries = 1000
@@ -26,14 +27,14 @@ struct TakenFeedback: ~Copyable {
     private var current = 0
     private var bytes: [UInt8] = []
     private var position = 0
-    /// The number of lines that could not be parsed.
+    /// The number of lines that could not be parsed, and of parts without a line feed that were too long.
     private(set) var skipped = 0
     /// Whether the system failed to read a file.
     private(set) var isUnreadable = false
 
-    /// Takes the list. If the file does not exist, the list is empty.
+    /// Takes the list. If the file does not exist, the list has only the files that other processes have left behind.
     ///
-    /// - Throws: ``OptionFault`` when the file cannot be renamed.
+    /// - Throws: ``OptionFault`` when the file cannot be renamed, or is not a regular file.
     init(path: String) throws(OptionFault) {
         let path = try FeedbackFile.resolved(path)
         for orphan in Self.orphans(of: path) {
@@ -78,7 +79,8 @@ struct TakenFeedback: ~Copyable {
         return names.sorted()
     }
 
-    /// Opens a file and locks it. Returns nil if another reader has it, or if it is gone.
+    /// Opens a file and locks it. Returns nil if another reader has locked the file, or if the file is gone or cannot
+    /// be opened.
     private static func lock(_ path: String) -> File? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard file >= 0 else { return nil }
@@ -96,7 +98,7 @@ struct TakenFeedback: ~Copyable {
         return File(path: path, descriptor: file)
     }
 
-    /// Returns the next device; nil at the end of the list.
+    /// Returns the next device; nil at the end of the list, or if a file cannot be read.
     mutating func next() -> FeedbackTuple? {
         while self.current < self.files.count, !self.isUnreadable {
             while let line = self.nextLine() {
@@ -149,8 +151,8 @@ struct TakenFeedback: ~Copyable {
         }
     }
 
-    /// Parses a line. If a full disk cut off an earlier line, no line feed separates it from this one. So the last
-    /// object in the line counts.
+    /// Parses a line. If a full disk cut off an earlier line, no line feed separates the earlier line from this one.
+    /// So the last object in the line counts.
     private static func tuple(in line: ArraySlice<UInt8>) -> FeedbackTuple? {
         guard let start = line.lastIndex(of: UInt8(ascii: "{")), let object = JSONObject(Array(line[start...])),
             let token = object.string("token").flatMap({ try? DeviceToken(hex: $0) }),

@@ -49,7 +49,7 @@ enum Backend: Sendable {
 
     func stopWaiting(_ id: UInt64) { if case .provider(let provider) = self { provider.body.stopWaiting(id) } }
 
-    /// The numbers of notifications that were not delivered, and that may not have been delivered.
+    /// The numbers of the `undelivered` and of the `uncertain` outcomes so far.
     var losses: (undelivered: Int, uncertain: Int) {
         switch self {
         case .provider(let provider): (provider.counts.undelivered, provider.counts.uncertain)

@@ -20,7 +20,7 @@ final class EventQueue: Sendable {
         self.state = Monitor(State(events: provider.events(bufferingNewest: limit) { mailbox.eventCame() }))
     }
 
-    /// Copies the next event to `target` if it fits.
+    /// Copies the next event to `target`. An event that does not fit stays unread.
     ///
     /// - Returns: the length of the event, 0 if no event is unread; and whether more events are unread.
     func read(into target: UnsafeMutableRawBufferPointer) -> (length: Int, isMore: Bool) {

@@ -13,7 +13,7 @@ extension Handle {
         return numbers
     }
 
-    /// Changes the options that may change while the handle is open.
+    /// Changes the option that may change while the handle is open: `share`, with the backend `migrate`.
     func set(_ text: UnsafeBufferPointer<UInt8>) throws(OptionFault) {
         var options = try OptionObject(text, of: .c)
         let share = try options.take("share")

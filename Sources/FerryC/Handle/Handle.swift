@@ -2,7 +2,8 @@ internal import CFerry
 internal import Ferry
 internal import FerryCore
 
-/// An open provider behind a `ferry_t`: the handle's own, or one that several handles share. Any thread may use it.
+/// The object behind a `ferry_t` of `ferry_open`. It has a provider or an ``Echo`` of its own, or shares a provider
+/// with other handles. Any thread may use a handle.
 final class Handle: Sendable {
     /// The provider that the handle uses, and whether other handles use it too.
     enum Way: Sendable {
@@ -16,7 +17,8 @@ final class Handle: Sendable {
     struct Settings: Sendable {
         /// Whether ``flush(milliseconds:)`` waits for outcomes, and not only for writes.
         var waits = false
-        /// The longest time that the end of the process waits for the notifications of the handle.
+        /// The longest time that the end of the process waits for the notifications of the handle. A freed handle
+        /// sends for the same time at most.
         var exitLimit: Duration = .zero
     }
 
@@ -64,10 +66,10 @@ final class Handle: Sendable {
     // MARK: Notifications
 
     /// Takes as many of the first records as there is room for. Returns their number and their length in bytes; nil if
-    /// the framing is wrong.
+    /// the framing is wrong. Without room, the framing is not checked, and both numbers are 0.
     func submit(_ bytes: UnsafeBufferPointer<UInt8>) -> (count: Int, used: Int)? {
-        // This check comes first, because counting costs time. A caller that is faster than the network often brings
-        // many records when there is no room.
+        // This check of the room comes before the check of the framing, because counting costs time. A caller that is
+        // faster than the network often brings many records when there is no room.
         guard bytes.isEmpty || self.room > 0 else {
             self.awaitRoom()
             return (0, 0)
@@ -80,7 +82,8 @@ final class Handle: Sendable {
         }
     }
 
-    /// Takes one record for many devices. Returns the number of devices that were taken; nil if the framing is wrong.
+    /// Takes one record for many devices. Returns the number of devices that were taken; nil if `record` is not
+    /// exactly one record, or if its token does not have `tokenLength` bytes.
     func submit(
         _ record: UnsafeBufferPointer<UInt8>,
         to tokens: UnsafeBufferPointer<UInt8>,
@@ -113,7 +116,7 @@ final class Handle: Sendable {
     ///
     /// - Parameters:
     ///   - item: returns the item at an index. It is called for 0, 1 and so on.
-    ///   - makeReader: makes a reader at the first item.
+    ///   - makeReader: makes the reader that `item` gets with index 0.
     private func submit(
         _ count: Int,
         _ item: (Int, inout RecordReader) -> Item?,
@@ -144,8 +147,8 @@ final class Handle: Sendable {
             made += 1
         }
         if !batch.isEmpty { self.backend.take(&batch) }
-        // The backend did not take the notifications that are left in the batch. They and all items after them are not
-        // taken.
+        // The backend did not take the notifications that are left in the batch. So the first of these notifications,
+        // and every item after that one, count as not taken.
         var taken = made
         var left = batch.count
         self.leaveRouter(&batch)
@@ -192,8 +195,8 @@ final class Handle: Sendable {
     private func awaitRoom() {
         guard self.mailbox.wantRoom() else { return }
         guard let goneDevices else { return self.awaitRoomOfBackend() }
-        // The reference is weak, because a disk may hang for ever. A strong one would keep the handle and its provider
-        // alive as long.
+        // The reference is weak, because a disk may hang for ever. A strong reference would keep the handle and its
+        // provider alive as long.
         goneDevices.whenRoom { [weak self] in self?.awaitRoomOfBackend() }
     }
 
@@ -211,10 +214,11 @@ final class Handle: Sendable {
         }
     }
 
-    /// Waits until each notification that was taken so far was written. With the option `wait` it waits for all
-    /// outcomes.
+    /// Waits until each notification that was taken so far was written or has its outcome. With the option `wait`,
+    /// this function waits for the outcomes of all notifications of the handle.
     ///
-    /// - Returns: 0 when the wait succeeded, 1 when the time is over, or an error.
+    /// - Returns: 0 when the wait succeeded, 1 when the time is over, or an error. With the option `wait`, the result
+    ///   is 0 if the handle is freed meanwhile.
     func flush(milliseconds: Int64) -> Int32 {
         if self.mailbox.isSettled { return 0 }
         if self.settings.waits {
@@ -231,17 +235,18 @@ final class Handle: Sendable {
         if case .provider(let provider) = self.backend { provider.body.report } else { nil }
     }
 
-    /// The current trouble with connections, credentials or the peer; nil if there is no trouble.
+    /// The current error of the connections, the credentials or the peer; nil if there is no error.
     var lastError: ProviderError? {
         if case .provider(let provider) = self.backend { provider.lastError } else { nil }
     }
 
     // MARK: Events
 
-    /// Copies the next event to `target` if it fits. Returns its length, or 0 if there is no event.
+    /// Copies the next event to `target` if it fits. Returns the length of the event, or 0 if there is no event. An
+    /// event that does not fit stays unread.
     func readEvent(into target: UnsafeMutableRawBufferPointer) -> Int {
         guard let events else { return 0 }
-        // The bit is cleared before the event is read, so that a later event raises it again.
+        // `FERRY_READY_EVENT` is cleared before the event is read, so that a later event raises this bit again.
         self.mailbox.eventCame(false)
         let (length, isMore) = events.read(into: target)
         if isMore { self.mailbox.eventCame() }
@@ -250,7 +255,9 @@ final class Handle: Sendable {
 
     // MARK: The end
 
-    /// Takes no more notifications, and waits until all have their outcomes, for at most `limit`.
+    /// Takes no more notifications, and waits until all have their outcomes, for at most `limit`. After that time, the
+    /// rest becomes `undelivered` or `uncertain`. If the provider is the handle's own, the feedback file may add
+    /// ``FeedbackWriter/patience`` milliseconds.
     func close(within limit: Duration) {
         switch self.way {
         case .own(let backend, let closing):
@@ -262,7 +269,8 @@ final class Handle: Sendable {
             _ = self.mailbox.drain(milliseconds: limit.milliseconds)
             ForkGate.pass {
                 self.tellWaiting(of: provider)
-                // The provider may still send these notifications, but this handle gets no more outcomes.
+                // The provider may still send the handle's unsettled notifications, but this handle gets no more
+                // outcomes.
                 let records = provider.router.forget(self.mailbox).map {
                     OutcomeRecord(tag: PushTag($0), outcome: .uncertain(.released))
                 }
@@ -282,7 +290,8 @@ final class Handle: Sendable {
 
     /// Ends the handle without a wait.
     ///
-    /// - Returns: the shutdown that goes on in the background; nil if nothing goes on.
+    /// - Returns: the shutdown that the caller must begin; nil if the provider is shared or closed, if all
+    ///   notifications have their outcomes, or without the option `atExit`.
     func freed() -> Ending? {
         self.mailbox.freed()
         switch self.way {

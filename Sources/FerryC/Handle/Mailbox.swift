@@ -5,8 +5,8 @@ internal import NIOPosix
 
 /// The outcomes and the figures of one handle. Event loops write them, and the caller's threads read them.
 ///
-/// A wake-up of a thread costs more than a notification. So while many notifications are unsettled, readers are woken
-/// for each ``batch`` of outcomes, or ``patience`` after the first.
+/// A wake-up of a thread costs more than a notification. So while more than ``busy`` notifications are unsettled,
+/// readers are woken for ``batch`` outcomes, or at most ``patience`` after the first.
 final class Mailbox: OutcomeSink, Sendable {
     /// The number of unsettled notifications above which outcomes are reported in batches.
     private static let busy = 256
@@ -21,19 +21,22 @@ final class Mailbox: OutcomeSink, Sendable {
     /// The room for notifications, as the caller knows it.
     private enum Room {
         case enough
-        /// A submission reached the handle's own limit. Reading outcomes makes room.
+        /// A submission reached the handle's own limit. Reading outcomes makes room. If the provider is shared, new
+        /// outcomes make room, too.
         case full
-        /// A submission found too little room in the provider. The provider will call ``Mailbox/roomCame()``.
+        /// A submission found too little room in the provider, or in the queue of the ``FeedbackWriter``. The provider
+        /// will call ``Mailbox/roomCame()`` when both have room.
         case wanted
         /// There was too little room, and now there is some.
         case offered
     }
 
-    /// The state of the news that all notifications have their outcomes.
+    /// The state of `FERRY_READY_SETTLED`, the news that all notifications have their outcomes.
     private enum Settling {
         case noNews
         case untold
-        /// A wait has reported the news to the caller. The next read that returns no outcome clears it.
+        /// A wait has reported the news to the caller. The next read that returns no outcome, and the next submission,
+        /// clear the news.
         case told
     }
 
@@ -55,12 +58,12 @@ final class Mailbox: OutcomeSink, Sendable {
         var settling = Settling.noNews
         /// Whether unread outcomes wait for further outcomes before a reader is woken.
         var isGathering = false
-        /// Whether an event loop has a timer that ends this wait.
+        /// Whether an event loop has a timer that clears ``isGathering``.
         var hasTimer = false
         var hasEvent = false
         /// Whether the handle was freed. All waiting callers are then released.
         var isFreed = false
-        /// The calls that wait for a write.
+        /// The latches of the running calls of ``Mailbox/flush(_:milliseconds:)``.
         var flushes: [Latch] = []
 
         var unread: Int { self.outcomes.count - self.read }
@@ -128,7 +131,7 @@ final class Mailbox: OutcomeSink, Sendable {
 
     /// Decides whether to wake readers for the unread outcomes now.
     private func gather(_ state: inout State) {
-        // If the signal is raised, a reader is about to read all outcomes. A new outcome then has nothing to wait for.
+        // If the signal is raised, readers were woken already. Then a new outcome does not wait for further outcomes.
         let isFirst = state.isGathering || !state.signal.isRaised
         state.isGathering =
             isFirst && 1..<min(Self.batch, self.limit) ~= state.unread && state.unsettled > Self.busy
@@ -187,7 +190,8 @@ final class Mailbox: OutcomeSink, Sendable {
 
     // MARK: Callers
 
-    /// Reserves places for `count` notifications that are about to be taken. Returns the number that there is room for.
+    /// Reserves places for notifications that are about to be taken: for `count`, or for fewer if there is less room.
+    /// Returns the number of reserved places.
     func begin(_ count: Int) -> Int {
         self.box.withLock { box in
             box.state.room = .enough
@@ -209,7 +213,8 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Notes a submission after the handle was closed. There will be no room for it.
+    /// Notes a submission after the handle was closed. The state becomes ``Room/enough``, because a closed handle gets
+    /// no room to wait for.
     func turnAway() {
         self.box.withLock { box in
             box.state.room = .enough
@@ -219,7 +224,8 @@ final class Mailbox: OutcomeSink, Sendable {
     }
 
     /// Notes that the caller had more notifications than room. Returns whether to ask the provider to call
-    /// ``roomCame()``. The provider is asked only once, and only if the handle's own limit leaves room.
+    /// ``roomCame()``. The provider is asked only if the handle's own limit leaves room. After that, the provider is
+    /// not asked again before it has called ``roomCame()``.
     func wantRoom() -> Bool {
         self.box.withLock { box in
             box.state.room = self.room(box.state) > 0 ? .wanted : .full
@@ -231,7 +237,7 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Copies outcomes to `target`, and returns their number.
+    /// Copies at most `capacity` outcomes to `target`, and returns their number.
     func read(into target: UnsafeMutableRawPointer, size: Int, capacity: Int) -> Int {
         self.box.withLock { box in
             let count = min(box.state.unread, capacity)
@@ -248,8 +254,8 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Copies the first outcome to `target`, and its tag to `tags`. The tags of the outcomes that follow and are like
-    /// it go to `tags`, too. Returns the number of tags.
+    /// Copies the first outcome to `target`, and its tag to `tags`. If the next outcomes are like the first, only
+    /// their tags are copied. Returns the number of tags.
     func readRun(
         into target: UnsafeMutableRawPointer,
         size: Int,
@@ -272,7 +278,8 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Copies an outcome into the caller's structure. The structure of a later version is longer, and its rest is 0.
+    /// Copies an outcome into the caller's structure. A later version of `ferry.h` has a longer structure, whose rest
+    /// is set to 0.
     private static func copy(_ outcome: UnsafeRawPointer, to target: UnsafeMutableRawPointer, size: Int) {
         target.initializeMemory(as: UInt8.self, repeating: 0, count: size)
         target.copyMemory(from: outcome, byteCount: MemoryLayout<ferry_outcome>.size)
@@ -294,7 +301,8 @@ final class Mailbox: OutcomeSink, Sendable {
         state.raise()
     }
 
-    /// The bits of `ferry_wait`, or an error after the handle was freed.
+    /// The bits of `ferry_wait`, or `FERRY_EHANDLE` after the handle was freed. If the bits contain
+    /// `FERRY_READY_SETTLED`, the news becomes ``Settling/told``.
     var ready: Int32 {
         self.box.withLock { box in
             guard !box.state.isFreed else { return FERRY_EHANDLE }
@@ -322,8 +330,8 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Waits until `latch` opens or the handle is freed. Returns 0 when it opens, 1 when the time is over, or an error:
-    /// `FERRY_EHANDLE` when the handle is freed.
+    /// Waits until `latch` opens or the handle is freed. Returns 0 when the latch opens, 1 when the time is over,
+    /// `FERRY_EINTR` after a signal, and `FERRY_EHANDLE` when the handle is freed.
     func flush(_ latch: Latch, milliseconds: Int64) -> Int32 {
         self.box.withLock { box in
             box.state.flushes.append(latch)
@@ -344,8 +352,8 @@ final class Mailbox: OutcomeSink, Sendable {
         Waiting.wait(on: self.descriptor, milliseconds: milliseconds) { self.ready }
     }
 
-    /// Waits until all notifications have their outcomes, or the time is over. Returns the number of notifications
-    /// without an outcome.
+    /// Waits until all notifications have their outcomes, the handle is freed, or the time is over. Returns the number
+    /// of notifications without an outcome.
     func drain(milliseconds: Int64) -> Int {
         _ = self.waitUntilSettled(milliseconds: milliseconds, endsAtSignal: false)
         return max(ForkGate.pass { self.unsettled }, 0)

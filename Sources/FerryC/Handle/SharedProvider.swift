@@ -16,11 +16,12 @@ final class SharedProvider: Sendable {
     let migration: MigratingProvider?
     let config: ConfigWatch?
     let goneDevices: FeedbackWriter?
-    /// The options of the call that made the provider, in a fixed order, without those that each handle has for itself.
+    /// The options of the call that made the provider, in a fixed order, without the options that each handle has for
+    /// itself.
     let options: String
     /// The same options, merged with those of the file.
     let merged: String
-    /// The limit of a handle that does not set its own.
+    /// The queue limit of a handle that does not set its own.
     let handleLimit: Int
     private let longestExit = Monitor(Duration.zero)
 

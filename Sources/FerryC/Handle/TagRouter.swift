@@ -1,9 +1,11 @@
 internal import FerryCore
 
-/// The sink of a shared provider. It passes each outcome to the handle that submitted the notification.
+/// The sink of a shared provider. The sink passes each outcome to the handle that submitted the notification, or drops
+/// the outcome if the handle is gone.
 ///
-/// The provider gets a place in this table as the tag, because two handles may use equal tags. A place is free again
-/// after its outcome. So the table grows only to the largest number of notifications that the provider had at one time.
+/// The tag that the provider gets is a place in this table, because two handles may use equal tags. The place is free
+/// again after the outcome of its notification, or if the provider did not take the notification. So the table grows
+/// only to the largest number of notifications that were in the provider or in a submission at one time.
 final class TagRouter: OutcomeSink, Sendable {
     fileprivate struct Place {
         /// The mailbox of the handle that submitted the notification; nil if the place is free, or if the handle is
@@ -40,8 +42,8 @@ final class TagRouter: OutcomeSink, Sendable {
     }
 
     func settled(_ outcomes: Span<OutcomeRecord>) {
-        // The mailbox gets its outcomes under the lock. Without it, a notification would for a moment be neither here
-        // nor in the mailbox, and a close of the handle would give it no outcome.
+        // The mailbox gets its outcomes under the lock. Without the lock, a notification would for a moment be neither
+        // here nor in the mailbox, and a close of the handle would give the notification no outcome.
         self.state.withLock { state in
             var index = 0
             while index < outcomes.count {
@@ -88,7 +90,7 @@ extension TagRouter.State {
         self.places.indices.contains(Int(clamping: place)) ? self.places[Int(clamping: place)].mailbox : nil
     }
 
-    /// Frees a place, and returns its tag.
+    /// Frees a place, and returns the handle's tag. If the table has no such place, returns `place`.
     fileprivate mutating func release(_ place: UInt64) -> UInt64 {
         guard self.places.indices.contains(Int(clamping: place)) else { return place }
         let index = Int(clamping: place)

@@ -2,7 +2,8 @@ internal import FerryCore
 internal import FerryOptions
 internal import FerryPlatform
 
-/// The file of the option `config`: one JSON object of options, which win over those of the program.
+/// The file of the option `config`: one JSON object of options. They win over those of the program: see
+/// ``OptionObject/replaced(by:)`` for the exceptions.
 struct ConfigFile: Sendable {
     private static let sizeLimit = 1 << 20
 
@@ -29,7 +30,8 @@ struct ConfigFile: Sendable {
     let options: OptionObject
     private let stamp: Stamp
 
-    /// - Throws: ``OptionFault`` when the file cannot be read, or holds no options.
+    /// - Throws: ``OptionFault`` when the file cannot be read, is not one JSON object, or is not a regular file of at
+    ///   most 1 MiB.
     init(path: String) throws(OptionFault) {
         self.path = path.hasPrefix("/") ? path : "\(Self.currentDirectory)/\(path)"
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
@@ -57,7 +59,7 @@ struct ConfigFile: Sendable {
         return String(cString: name)
     }
 
-    /// Whether the file was written or replaced since it was read.
+    /// Whether the file was written or replaced since it was read; false if the file is gone.
     var hasChanged: Bool {
         var status = stat()
         return stat(self.path, &status) == 0 && Stamp(status) != self.stamp

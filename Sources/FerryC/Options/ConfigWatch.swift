@@ -6,11 +6,13 @@ internal import Synchronization
 
 /// The watch on a configuration file. It passes a changed `share` to the migrating provider. Any thread may use it.
 ///
-/// It has no thread: the calls of the program check the file, once a second at most.
+/// The watch has no thread: calls of the program such as `ferry_submit` and `ferry_read` check the file, once a second
+/// at most. Calls that wait, and `ferry_report`, do not check the file.
 final class ConfigWatch: Sendable {
     private struct State {
         var file: ConfigFile
-        /// The reason why the present file cannot be used; nil if it can. With a fault, the earlier options stay.
+        /// The reason why the present file cannot be used; nil if the file can be used. With a fault, the earlier
+        /// options stay.
         var fault: String?
     }
 

@@ -24,8 +24,8 @@ enum FeedbackMaker {
         return try FeedbackList(file: file, service: service)
     }
 
-    /// Returns a reader of the feedback service that the options name. Returns nil if they name none, if the backend is
-    /// `echo`, or if the host is Apple's, because Apple has switched its service off.
+    /// Returns a reader of the feedback service that the options name. Returns nil if the options name no service, if
+    /// the backend is `echo`, or if the host is Apple's, because Apple has switched its service off.
     private static func service(
         _ options: inout OptionObject,
         on threads: () throws -> ProcessThreads

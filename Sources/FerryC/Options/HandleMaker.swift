@@ -14,7 +14,7 @@ struct HandleMaker {
         var goneDevices: FeedbackWriter?
     }
 
-    /// The options that do not concern the backend.
+    /// The options that do not depend on the protocol.
     private struct Frame {
         var backend: BackendName
         var kept: Mailbox.Kept
@@ -41,7 +41,7 @@ struct HandleMaker {
             self.shared = try options.take("shared")?.text
             self.feedback = try options.take("feedback")?.text
             self.queueLimit = try options.take("queueLimit")?.count
-            // These two options are for `ferry_feedback_open`, which gets the same object.
+            // These two options are for `ferry_feedback_open`, which may get the same object.
             options.remove(["feedbackHost", "feedbackPort"])
             guard self.shared == nil || self.events == 0 else {
                 throw OptionFault("The option 'events' does not go with 'shared': events belong to the provider.")
@@ -95,7 +95,8 @@ struct HandleMaker {
         throw OptionFault("The provider that is shared under this name has other options.")
     }
 
-    /// Makes a handle of the shared provider with this name. The first call for a name makes the provider.
+    /// Makes a handle of the shared provider with this name. The first call for a name makes the provider. After a
+    /// change of the file, the next call makes another provider under the same name.
     ///
     /// - Parameter own: the options of the call, without those of the file.
     private static func shared(
@@ -133,7 +134,7 @@ struct HandleMaker {
                 handleLimit: limit
             )
             provider = LibraryState.shared.withLock { $0.add(new, as: key) }
-            // Another thread may have been first, with other options.
+            // Another thread may have added a provider under this name first, with other options.
             try Self.require(own, of: provider)
         }
         guard let provider else {

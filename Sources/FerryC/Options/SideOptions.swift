@@ -65,8 +65,9 @@ extension OptionObject {
         return configuration
     }
 
-    /// Returns the proxy for a host; nil without the option `proxy`. Environment variables count only if `proxy` asks
-    /// for them. Otherwise an update of the library could change the way of the connections.
+    /// Returns the proxy for a host; nil without the option `proxy`, or if `proxy` is `environment` and the variables
+    /// name no proxy for the host. Environment variables count only with this value. Otherwise an update of the
+    /// library could change the route of the connections.
     private mutating func proxy(for host: String) throws(OptionFault) -> HTTPProxy? {
         let (proxy, userName) = (try self.take("proxy")?.text, try self.take("proxyUser")?.text)
         var password: String?

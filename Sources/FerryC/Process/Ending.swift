@@ -19,8 +19,8 @@ final class Ending: Sendable {
         self.before = backend.losses
     }
 
-    /// Begins the shutdown, unless it has begun. `receive` is called once, on any thread, when all notifications have
-    /// their outcomes.
+    /// Begins the shutdown. `receive` is called once, on any thread, when all notifications have their outcomes. If
+    /// the shutdown has begun before, nothing happens, and `receive` is never called.
     func begin(receive: @escaping @Sendable () -> Void = {}) {
         let isFirst = self.state.withLock { state in
             defer { state.hasBegun = true }
@@ -37,8 +37,7 @@ final class Ending: Sendable {
     /// Waits until all notifications have their outcomes, for at most `milliseconds`.
     func wait(milliseconds: Int64) { _ = self.state.wait(milliseconds: milliseconds) { $0.isOver } }
 
-    /// The numbers of notifications that were not delivered, and that may not have been delivered, since this object
-    /// was made.
+    /// The numbers of the `undelivered` and of the `uncertain` outcomes since this object was made.
     var losses: (undelivered: Int, uncertain: Int) {
         let now = self.backend.losses
         return (now.undelivered - self.before.undelivered, now.uncertain - self.before.uncertain)

@@ -10,14 +10,15 @@ internal import Synchronization
 /// A separate thread does the work, because `exit` may have interrupted a call that holds a lock. The thread then waits
 /// for ever, and the process still ends.
 enum ExitDrain {
-    /// The time for all work except sending, in milliseconds.
+    /// The time for all work except sending and writing the feedback file, in milliseconds.
     private static let margin: Int64 = 500
     /// The longest time for writing a line, in milliseconds.
     private static let sayLimit: Int64 = 100
 
     private static let registration: Int32 = {
-        // Exit handlers run in the reverse order of their registration. Without this line, a program whose first handle
-        // needs no OpenSSL would have our handler registered first: it would send with memory that OpenSSL has freed.
+        // Exit handlers run in the reverse order of their registration. Without this line, a first handle without
+        // OpenSSL would register our handler before that of OpenSSL. Our handler would then run last, and send with
+        // memory that OpenSSL has freed.
         OpenSSLMemory.registerExitHandler()
         return atexit { ExitDrain.run() }
     }()
@@ -25,7 +26,8 @@ enum ExitDrain {
     /// Registers the exit handler, once for a process and its children.
     static func register() { _ = self.registration }
 
-    /// The longest time that a handle of this process has asked for, in milliseconds.
+    /// The longest option `atExit` of all handles so far, in milliseconds. A child of `fork` begins with its parent's
+    /// value.
     private static let longest = Atomic<Int64>(0)
 
     /// Notes the time that a handle wants the end of the process to wait.
@@ -48,7 +50,7 @@ enum ExitDrain {
         guard hasStarted, isOver.wait(milliseconds: limit, until: { $0 }) else { return Self.say(Self.inUse) }
     }
 
-    /// Ends all providers, and returns the numbers of lost notifications.
+    /// Carries out `endings` at the same time, and returns the numbers of lost notifications.
     private static func finish(_ endings: [Ending]) -> (undelivered: Int, uncertain: Int) {
         for ending in endings { ending.begin() }
         for ending in endings { ending.wait(milliseconds: ending.limit.milliseconds + Self.margin / 2) }

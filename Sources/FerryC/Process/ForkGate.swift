@@ -5,17 +5,18 @@ internal import NIOPosix
 
 /// The gate that keeps the library at rest while the process forks.
 ///
-/// A child gets the parent's locks as they are, but not the threads that would release them. This includes the locks of
-/// the Swift runtime, which no code can release. So a fork waits until no thread is inside a call, each event loop is
-/// between two turns, and no name is being looked up.
+/// A child gets the parent's locks as they are, but not the threads that would release them. This includes the locks
+/// of the Swift runtime, which no code can release. So a fork waits until no thread is inside ``pass(_:)``, each event
+/// loop is between two turns, and no name is being looked up.
 ///
 /// ```
 ///   prepare: callers out ▶ state locked ▶ loops and look-ups at rest ──▶ fork ──▶ parent: all go on
 ///                                                                           └──▶ child: free locks, no threads
 /// ```
 ///
-/// A fork waits at most ``limit`` for each of these, because a look-up may take many seconds. After that time the
-/// process forks. If a thread then holds a lock of the system, a child that opens a provider may wait for ever.
+/// A fork waits at most ``limit`` milliseconds for each of these three, because a look-up may take many seconds.
+/// After that time the process forks. If a thread then holds a lock of the system, a child that opens a provider may
+/// wait for ever.
 enum ForkGate {
     /// The longest time that a fork waits for each kind of thread, in milliseconds.
     static let limit = 100
@@ -42,20 +43,22 @@ enum ForkGate {
     private static func initialize(_ lock: UnsafeMutablePointer<pthread_rwlock_t>) {
         var attributes = pthread_rwlockattr_t()
         pthread_rwlockattr_init(&attributes)
-        // Writers go first. Otherwise the calls of other threads could keep a fork waiting for ever.
+        // Writers go first. Otherwise the calls of other threads could keep the lock from a fork until ``limit`` is
+        // over.
         pthread_rwlockattr_setkind_np(&attributes, Int32(PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP))
         pthread_rwlock_init(lock, &attributes)
         pthread_rwlockattr_destroy(&attributes)
     }
 
-    /// Runs a part of a call that does not wait. A fork waits until it ends.
+    /// Runs a part of a call that does not wait. A fork waits until `body` ends, but not longer than ``limit``.
     static func pass<Result>(_ body: () -> Result) -> Result {
         pthread_rwlock_rdlock(self.lock)
         defer { pthread_rwlock_unlock(self.lock) }
         return body()
     }
 
-    /// Looks up a name. A fork waits until the look-up ends. It does not wait for look-ups that have not begun.
+    /// Looks up a name. A fork waits until this look-up ends, but not longer than ``limit``. A fork does not wait for
+    /// look-ups that have not begun.
     static func lookUp<Result>(_ body: () throws -> Result) rethrows -> Result {
         pthread_mutex_lock(self.lookups)
         defer { pthread_mutex_unlock(self.lookups) }

@@ -20,7 +20,7 @@ enum InheritedSockets {
         for copy in copies { close(copy) }
     }
 
-    /// The cookie of a socket; nil if the descriptor is not a socket.
+    /// Returns the cookie of a socket (`SO_COOKIE`); nil if the descriptor is not a socket.
     private static func cookie(of descriptor: Int32) -> UInt64? {
         var cookie: UInt64 = 0
         var size = socklen_t(MemoryLayout<UInt64>.size)

@@ -14,7 +14,8 @@ struct LibraryState {
 
     /// The largest number of open handles.
     static let handleLimit = 65_536
-    /// The largest number of freed handles that still send. Each costs as much as a provider.
+    /// While this many freed handles still send, `ferry_open` fails, because each of them costs as much as a provider.
+    /// Handles that are already open can still be freed, so there may be more of them.
     private static let endingLimit = 256
 
     /// The number of forks between the process that loaded the library and this one. A process identifier would not do,
@@ -23,7 +24,7 @@ struct LibraryState {
     private var places: [Place] = []
     private var free: [Int] = []
     private var threads: (process: UInt64, ProcessThreads)?
-    /// The shared providers, by name.
+    /// The shared providers, by the key of ``sharedProvider(_:_:)``: the name, or the name and the merged options.
     private var shared: [String: SharedProvider] = [:]
     /// The shutdowns that go on after their handles were freed.
     private var endings: [Ending] = []
@@ -142,7 +143,7 @@ struct LibraryState {
 
     // MARK: The end
 
-    /// Whether too many freed handles still send. If so, no other handle may be opened.
+    /// Whether too many freed handles still send. If so, `ferry_open` fails.
     var isFullOfEndings: Bool { self.endings.count >= Self.endingLimit }
 
     mutating func add(_ ending: Ending) { self.endings.append(ending) }

@@ -2,8 +2,8 @@ internal import FerryPlatform
 
 /// A value behind a lock, with a wait for changes of the value.
 ///
-/// The lock is a POSIX mutex, because a child of `fork` may release one. The lock of `Synchronization` notes the thread
-/// that holds it, and the thread of a child is a different one.
+/// The lock is a POSIX mutex, because a child of `fork` may release a mutex that its parent locked. The lock of
+/// `Synchronization` notes the thread that holds it, and the child has a different thread.
 final class Monitor<Value>: @unchecked Sendable {
     // Unchecked, because the value is used only under the lock.
     @exclusivity(unchecked) private var value: Value
@@ -47,8 +47,8 @@ final class Monitor<Value>: @unchecked Sendable {
     /// Wakes all threads in ``wait(milliseconds:until:)``.
     func signal() { pthread_cond_broadcast(self.condition) }
 
-    /// Waits until `condition` holds, for at most `milliseconds`. A negative number means no limit. Returns whether it
-    /// holds.
+    /// Waits until `condition` holds, for at most `milliseconds`. A negative number means no limit. Returns whether
+    /// `condition` holds.
     func wait(milliseconds: Int64, until condition: (Value) -> Bool) -> Bool {
         self.lock()
         defer { self.unlock() }

@@ -4,10 +4,12 @@ internal import FerryPlatform
 internal import NIOCore
 internal import NIOPosix
 
-/// The library's threads in one process. They start with the first provider, and not when the library is loaded.
+/// The library's threads in one process. They start before the first provider or reader of a feedback service is made,
+/// and not when the library is loaded.
 struct ProcessThreads: Sendable {
     let loops: MultiThreadedEventLoopGroup
-    /// The thread that resolves host names. It is our own, because NIO's threads are gone in a child of `fork`.
+    /// The thread that resolves host names. A pool of our own is necessary, because the threads of SwiftNIO's
+    /// singleton pool do not exist in a child of `fork`.
     let lookups: NIOThreadPool
     /// The sockets of all connections.
     let sockets = OpenSockets()

@@ -1,8 +1,8 @@
 internal import CFerry
 internal import FerryPlatform
 
-/// A descriptor that is readable while something is ready. Its owner holds a lock, because only one thread at a time
-/// may use it.
+/// A descriptor that is readable while something is ready. The owner of a signal holds a lock, because only one thread
+/// at a time may use the signal.
 struct ReadySignal: ~Copyable {
     let descriptor: Int32
     private(set) var isRaised = false

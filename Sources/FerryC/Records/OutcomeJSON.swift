@@ -5,7 +5,7 @@ internal import FerryCore
 enum OutcomeJSON {
     /// Returns a JSON object; nil if no outcome has these numbers.
     ///
-    /// - Parameter trouble: the current trouble of the provider.
+    /// - Parameter trouble: the current error of the provider; nil if there is no error.
     static func text(_ outcome: ferry_outcome, trouble: ProviderError?) -> [UInt8]? {
         guard let known = Outcome(outcome) else { return nil }
         var json = Array(#"{"outcome":""#.utf8)

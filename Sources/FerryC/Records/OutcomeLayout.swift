@@ -48,7 +48,8 @@ extension ferry_outcome {
 }
 
 extension Outcome {
-    /// The outcome that these numbers stand for, without the time stamp of a rejection; nil if no outcome has them.
+    /// The outcome that these numbers stand for, without the time stamp of a rejection; nil if no outcome has these
+    /// numbers.
     init?(_ outcome: ferry_outcome) {
         let detail = Int32(outcome.detail)
         switch Int32(outcome.outcome) {

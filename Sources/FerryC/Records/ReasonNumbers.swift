@@ -5,11 +5,12 @@ internal import FerryCore
 struct ReasonNumbers {
     /// The first number for reasons that are not in the table.
     static let firstUnknown: UInt16 = 0xf000
-    /// The largest number of such reasons. All further reasons have the number of ``Reason/unknown``.
+    /// The count of such reasons that get a number of their own. All further reasons have the number of
+    /// ``Reason/unknown``.
     static let unknownLimit = 256
 
-    /// The texts of known reasons in the order of their numbers, which begin at 1. They live as long as the process,
-    /// because a caller may keep them.
+    /// The texts of known reasons in the order of their numbers, which begin at 1. The texts live as long as the
+    /// process, because a caller may keep them.
     private static let texts = Reason.table.sorted { $0.number < $1.number }.map { ForeverText($0.reason.rawValue) }
     private static let unknown = Monitor(ReasonNumbers())
 
@@ -30,7 +31,7 @@ struct ReasonNumbers {
         return number
     }
 
-    /// Returns the reason with this number; nil if no reason has it.
+    /// Returns the reason with this number; nil if no reason has the number.
     static func reason(of number: UInt16) -> Reason? {
         self.text(of: UInt32(number)).map { Reason(rawValue: String(cString: $0)) }
     }

@@ -13,8 +13,8 @@ package protocol AdministeredGateways: Sendable {
 
     /// Takes another configuration; see ``Gateway/reload(_:_:)``.
     ///
-    /// - Parameter make: makes the provider of an upstream, by its place in the configuration. A provider that gets a
-    ///   right sends only while the right is held.
+    /// - Parameter make: makes the provider of an upstream. `upstream` is its index in the configuration. A provider
+    ///   that gets a right sends only while this process holds the right.
     func reload(
         _ configuration: Gateway.Configuration,
         make: @escaping @Sendable (_ upstream: Int, _ right: ForwardingRight?) throws -> GatewayUpstream

@@ -13,7 +13,8 @@ final class BoundedRequests: Sendable {
 
     private let underWay = Locked(0)
 
-    /// Returns the answer of `make`; nil after `limit`, or at once if too many requests are under way.
+    /// Returns the answer of `make`; nil if the answer takes longer than `limit`, or at once if too many requests are
+    /// under way.
     func answer(within limit: Duration, _ make: @escaping @Sendable () async -> AdminAnswer) async -> AdminAnswer? {
         guard self.begin() else { return nil }
         return await SharedValue<AdminAnswer> {

@@ -4,7 +4,9 @@ internal import FerryAdmin
 ///
 /// | route | answer |
 /// |---|---|
-/// | `POST /backup`, body: an absolute path | ``StoreCopy``, when the copy is on the disk; 503 after ``backupLimit`` |
+/// | `POST /backup`, body: an absolute path | ``StoreCopy``, when the copy is on the disk; 503 after an error |
+///
+/// After ``backupLimit``, the answer is 503, too, but the copy goes on.
 extension GatewayAdmin {
     static let backupPath = "/backup"
     /// The longest time to an answer. The pages of a copy take 10 minutes at most, and the check of the whole copy

@@ -21,7 +21,8 @@ extension GatewayAdmin {
         "The store or the event loop does not answer. A command may still be carried out."
     )
 
-    /// Answers a request for letters within `limit`, or at once while too many other requests are under way.
+    /// Answers a request for letters within `limit`. While too many other requests for letters are under way, the
+    /// answer is an error at once.
     ///
     /// The store may hang with its disk. Without a limit, requests for letters would then occupy all connections of the
     /// socket, and an operator could not read the status.

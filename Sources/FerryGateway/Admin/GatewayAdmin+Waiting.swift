@@ -15,8 +15,8 @@ extension GatewayAdmin {
 
     static let waitingPaths: Set<String> = ["/waiting", "/waiting/sums"]
 
-    /// Answers a request for waiting notifications within `limit`, because the event loop may hang. Answers at once
-    /// while too many other requests are under way.
+    /// Answers a request for waiting notifications within `limit`, because the event loop may hang. While too many
+    /// other requests of this kind are under way, the answer is an error at once.
     func answerWaiting(_ request: AdminRequest, within limit: Duration) async -> AdminAnswer {
         guard request.isLocal, request.method == "GET" else { return .notFound }
         return await self.waitingRequests.answer(within: limit) { await self.answerWaiting(request) } ?? Self.silence

@@ -58,8 +58,8 @@ package final class GatewayAdmin: Sendable {
     let pageTime: Duration
     private let backupLimit: Duration
     let letterRequests = BoundedRequests()
-    /// The requests for waiting notifications. They are counted apart from those for letters, because the store may
-    /// hang while the event loop works.
+    /// The requests for waiting notifications. These requests are counted apart from requests for letters, because
+    /// the store may hang while the event loop works.
     let waitingRequests = BoundedRequests()
     /// The routes that every server has.
     package let routes: StatusRoutes
@@ -127,7 +127,7 @@ package final class GatewayAdmin: Sendable {
         var watched = around.watches.map(\.figures)
         for (number, figures) in zip(watched.indices, gateways.snapshot.watched) { watched[number].join(figures) }
         let upstreams = numbers.map { Self.upstream($0, figures.upstreams[$0], watched[$0], around) }
-        // A removed upstream is shown while notifications wait at its gates.
+        // A removed upstream is shown while notifications wait at its shut gates.
         let shown = numbers.filter { !around.removed.contains($0) || figures.upstreams[$0].held > 0 }
         var refusals: [String: Int] = [:]
         for upstream in figures.upstreams {

@@ -14,7 +14,8 @@ struct GatewayMetrics {
     /// The facts about an upstream that ``GatewayFigures`` does not have.
     struct Upstream: Sendable {
         var name: String
-        /// Whether the upstream can be used; nil if no client uses it.
+        /// Whether the upstream can be used, and no topic's gate is shut; nil if no client uses the upstream and no
+        /// notification waits for it.
         var isUsable: Bool?
         var watched: UpstreamWatch.Figures
     }

@@ -32,8 +32,8 @@ package struct GatewaySnapshot: Sendable {
         )
     }
 
-    /// Adds the figures of another gateway. Its clients and upstreams may have other numbers, so they are found by
-    /// their names.
+    /// Adds the figures of another gateway. The clients and upstreams of `other` may have other numbers, so they are
+    /// found by their names.
     package mutating func add(_ other: GatewaySnapshot) {
         let upstreams = Dictionary(self.tables.upstreams.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { $1 })
         for (number, upstream) in other.tables.upstreams.enumerated() {
@@ -50,7 +50,7 @@ package struct GatewaySnapshot: Sendable {
                 self.figures.clients[own].add(client)
                 continue
             }
-            // A reload in an earlier owner has removed the client while its notifications waited.
+            // A reload in an earlier owner of the shard has removed the client while its notifications waited.
             var client = client
             client.upstream =
                 other.tables.upstreams.indices.contains(client.upstream)
@@ -65,7 +65,8 @@ package struct GatewaySnapshot: Sendable {
         self.loop.add(other.loop)
     }
 
-    /// The figures of a gateway that has ended. Another process has its notifications without an answer.
+    /// The figures of a gateway that has ended. Another process has taken over the notifications without a final
+    /// answer.
     package var left: GatewaySnapshot {
         var snapshot = self
         snapshot.figures.leave()

@@ -2,9 +2,9 @@ internal import FerryAdmin
 
 /// The judgement of a gateway: one sentence for each trouble, and the worst of them for the whole.
 extension GatewayStatus {
-    /// The age of the oldest notification, in seconds, from which on the status reports it. The age is short, because
-    /// an operator who reads the status is awake. The alert FerryGatewayWaitsLong in Compat/monitoring/alerts.yml wakes
-    /// an operator, so it waits for ``alertedWait``.
+    /// The status reports the oldest notification from this age on, in seconds, if all upstreams in use deliver. The
+    /// age is short, because an operator who reads the status is awake. The alert FerryGatewayWaitsLong in
+    /// Compat/monitoring/alerts.yml wakes an operator, so the alert waits for ``alertedWait``.
     static let longWait: Double = 60
     /// The age in the alert FerryGatewayWaitsLong, in seconds. The alert fires when the age has been larger for
     /// ``alertPatience``, in seconds.

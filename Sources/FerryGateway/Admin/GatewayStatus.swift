@@ -4,8 +4,8 @@ package import FerryAdmin
 ///
 /// The members are documented in Docs/commands/gateway.md. Tokens and payloads are never among them.
 package struct GatewayStatus: ServerStatus, Hashable {
-    /// The version of this document. It grows when a member changes its meaning or is removed, but not for a new
-    /// member.
+    /// The version of this document. The version grows when a member changes its meaning or is removed. A new member
+    /// does not change the version.
     package static let version = 1
 
     package var version = Self.version
@@ -20,7 +20,7 @@ package struct GatewayStatus: ServerStatus, Hashable {
     package var delivering = Health(isGood: true, "")
     package var counts: FateCounts
     package var unanswered: Int
-    /// The age of the oldest notification without a final answer, in seconds; nil if each has one.
+    /// The age of the oldest notification without a final answer, in seconds; nil if there is no such notification.
     package var oldestAge: Double?
     /// Events per second; see ``Rate``.
     package var rate: Rate
@@ -38,7 +38,8 @@ package struct GatewayStatus: ServerStatus, Hashable {
     package var changedFiles: [String]
     /// The last reload, if it was refused; otherwise nil.
     package var refusedReload: AlarmLine? = nil
-    /// The reason why the list of rejections cannot be written; nil if it can, or if it has no file.
+    /// The reason why the list of rejections cannot be written; nil while the list can be written, or if the list has
+    /// no file.
     package var listTrouble: String? = nil
     /// The shards by their numbers, also those of other processes; nil without shards.
     package var shards: [Shard]? = nil
@@ -48,14 +49,14 @@ package struct GatewayStatus: ServerStatus, Hashable {
         /// The node that owns the shard; nil if no node owns it.
         package var owner: String?
         package var term: String
-        /// The open connections of old clients. This member and the next two are nil if this process has no gateway for
-        /// the shard. While it hands a shard over, it still has one.
+        /// The open connections of old clients. This member and the next two are nil if this process has no gateway
+        /// for the shard. While this process hands a shard over, it still has the gateway.
         package var connections: Int? = nil
         /// The notifications without a final answer that are not at APNs.
         package var waiting: Int? = nil
         /// The notifications at APNs.
         package var inFlight: Int? = nil
-        /// How long the right to forward still holds, in seconds; nil if another process owns the shard.
+        /// How long the right to forward still holds, in seconds; nil if this process does not own the shard.
         package var rightSeconds: Double? = nil
 
         package init(_ shard: Int, owner: String?, term: String) {
@@ -69,7 +70,8 @@ package struct GatewayStatus: ServerStatus, Hashable {
         package var name: String
         package var upstream: String
         package var connections: Int
-        /// When the client last sent something, in UNIX seconds; nil if not since the start of this process.
+        /// When the client last sent something, in UNIX seconds; nil if the client has sent nothing since the start
+        /// of this process.
         package var heardAt: Int?
         package var counts: FateCounts
         package var feedbackRows: Int
@@ -95,7 +97,7 @@ package struct GatewayStatus: ServerStatus, Hashable {
         /// The last failure of the connections or of a trial, with its cure; nil before the first one.
         package var lastError: AlarmLine?
 
-        /// A topic for which notifications wait, because APNs refuses it or the credentials.
+        /// A topic whose gate is shut: APNs refuses the topic or the credentials, or has refused the first tokens.
         package struct ShutTopic: Hashable, Codable, Sendable {
             package var topic: String
             /// The refusal with its explanation, in one or two sentences.
@@ -115,7 +117,8 @@ package struct GatewayStatus: ServerStatus, Hashable {
         }
 
         package enum State: String, CaseIterable, Codable, Sendable {
-            /// No connection for notifications was tried since the start, or since a trial succeeded.
+            /// No connection for notifications was tried since the start, or since a trial succeeded. With shards, an
+            /// idle provider whose last tries failed counts as untried, too.
             case untried
             case good
             /// There is no connection, because the last tries to connect or the last trial failed.

@@ -16,7 +16,7 @@ package struct ReloadAnswer: Hashable, Codable, Sendable {
 
     /// Whether the configuration was taken. If not, nothing has changed.
     package var isTaken: Bool
-    /// One sentence about the change, or about the reason why nothing changed.
+    /// A short text about the change, or about the reason why nothing changed.
     package var sentence: String
     /// The change; nil if the configuration was not taken.
     package var change: GatewayChange?
@@ -46,7 +46,7 @@ package struct ReloadAnswer: Hashable, Codable, Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         var answer = AdminAnswer(json: (try? encoder.encode(self)).map { Array($0) } ?? [])
-        // A configuration that cannot be taken conflicts with the present configuration, so the status is 409.
+        // Status 409 (Conflict) says that the present configuration stays, for whatever reason.
         answer.status = self.isTaken ? 200 : 409
         return answer
     }

@@ -73,8 +73,8 @@ extension GatewayConnection {
         return .close(episode)
     }
 
-    /// Forgets the rejections, because this connection tells none of them. They are deferred, or the replay filter
-    /// keeps them for copies.
+    /// Forgets the rejections in the ledger, because this connection tells its one rejection at this time, or tells
+    /// none. The other rejections are deferred, or the replay filter keeps them for copies.
     mutating func forgetRejections() {
         while self.ledger.rejection != nil { self.ledger.pass() }
     }

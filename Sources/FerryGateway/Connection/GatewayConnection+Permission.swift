@@ -3,7 +3,7 @@ internal import FerryCore
 internal import NIOCore
 
 extension GatewayConnection {
-    /// The error response of a last word if it may be written at this time; nil if it may not.
+    /// Returns the error response of a last word; nil if the error response must not be written at this time.
     func response(to candidate: Candidate, _ standing: ReplayFilter.Standing, now: NIODeadline) -> ErrorResponse? {
         switch candidate.word {
         case .rejection(let rejection) where rejection.isProbe:
@@ -29,12 +29,14 @@ extension GatewayConnection {
     /// Returns the identifier if the client can safely find the named notification by it; otherwise nil.
     ///
     /// Some clients give all their notifications one identifier. Such a client would find its first notification, and
-    /// repeat everything after it. So one of these must hold:
+    /// repeat everything after it. So at least one of these must hold:
     /// * This connection had two different identifiers.
     /// * The client is known to use different identifiers, and never to repeat one on a connection.
-    /// * The client is known to open a connection for each notification, and this is the only one.
+    /// * The client is known to open a connection for each notification, and this connection had only one. This does
+    ///   not count for status 10.
     ///
-    /// The identifier must also be unique on this connection. A client that never sends again gets none.
+    /// The identifier must also be unique on this connection. For a client of class ``ReplayClass/never``, the result
+    /// is nil.
     private func name(_ identifier: UInt32?, _ standing: ReplayFilter.Standing, isAlone: Bool) -> UInt32? {
         guard self.numbersPushes || standing.numbering == .all || isAlone, standing.replayClass != .never else {
             return nil
@@ -42,9 +44,9 @@ extension GatewayConnection {
         return self.unique(identifier)
     }
 
-    /// Whether the bytes after a last word are discarded. The client is known to send everything after the named
-    /// notification again to the new owner, and its cache is larger than what it has on the way. If this process read
-    /// these notifications, they would arrive twice.
+    /// Whether the bytes after a last word are discarded. They are discarded at a handover if the client is known to
+    /// re-send, and its cache is larger than the number of notifications on the way. The client then sends these
+    /// notifications to the new owner. If this process read them, too, they would arrive twice.
     func leavesRest(_ standing: ReplayFilter.Standing, now: NIODeadline) -> Bool {
         guard self.stop?.handsOver ?? false, case .resends(let reach) = standing.replayClass else { return false }
         let span = GatewayBounds.provenCalm + self.roundTrip + self.roundTrip
@@ -54,7 +56,7 @@ extension GatewayConnection {
     private func isAlone(_ standing: ReplayFilter.Standing) -> Bool { standing.isSingle && self.ledger.next == 1 }
 
     /// Whether only one proof is missing for the error response: that the client opens a connection for each
-    /// notification. A client that does so may not have ended a connection yet, because each of its first connections
+    /// notification. Such a client has perhaps not ended any connection yet, because each of its first connections
     /// waits for an error response.
     func mayBecomeAlone(_ candidate: Candidate, _ standing: ReplayFilter.Standing, now: NIODeadline) -> Bool {
         guard self.mayBecomeAlone(candidate, standing) else { return false }
@@ -73,8 +75,10 @@ extension GatewayConnection {
     }
 
     /// When the client will be calm if no more bytes come. A client that still writes may close when it reads the six
-    /// bytes, and the reset would destroy bytes that the gateway has not read. While the gateway does not read, silence
-    /// says nothing about the client, so the time is never.
+    /// bytes, and the reset would destroy bytes that the gateway has not read. While the gateway does not read,
+    /// silence says nothing about the client, so the time is never. The time is also never for the only notification
+    /// of a connection if no trait of the client is known, and the notification is no probe. Status 10 does not wait
+    /// for a calm client.
     func calmAt(_ candidate: Candidate, _ standing: ReplayFilter.Standing) -> NIODeadline {
         guard case .rejection = candidate.word else { return .distantPast }
         guard self.isReading, !self.mayBecomeAlone(candidate, standing) else { return .distantFuture }
@@ -95,8 +99,8 @@ extension GatewayConnection {
 }
 
 extension ReplayClass {
-    /// The number of followers above which the client has forgotten the named notification; `Int.max` if it is not
-    /// known.
+    /// The number of followers above which the client has forgotten the named notification; `Int.max` if the number
+    /// is not known.
     fileprivate var followerLimit: Int {
         if case .resends(let reach) = self { reach.limit ?? .max } else { .max }
     }

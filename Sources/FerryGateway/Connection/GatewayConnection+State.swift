@@ -6,15 +6,15 @@ extension GatewayConnection {
     enum State: Sendable {
         /// Notifications are read, without a time limit.
         case reading
-        /// A last word is known, and waits until the client is calm.
+        /// An error response is known, and waits until the client is calm.
         case calming(Candidate)
-        /// The episode is being written to the journal. At `until` the connection stops waiting for it.
+        /// The episode is being written to the journal. At `until` the connection stops waiting for the journal.
         case journalling(Candidate, until: NIODeadline)
         case draining(Drain)
         /// The drain is over, but the client has not ended the connection. Notifications are read as before.
         case deaf
-        /// The client broke the protocol, or a new owner of the store gets its later notifications. Its bytes are
-        /// discarded until this time.
+        /// The client broke the protocol, or a new owner of the store gets its later notifications. The client's
+        /// bytes are discarded until this time.
         case ignoring(until: NIODeadline)
         case closed
 
@@ -37,7 +37,7 @@ extension GatewayConnection {
         var drain: Drain? { if case .draining(let drain) = self { drain } else { nil } }
     }
 
-    /// A last word that waits until it is written.
+    /// A last word (the one error response of a connection) that waits until it is written.
     struct Candidate: Sendable {
         enum Word: Sendable {
             case rejection(Ledger.Rejection)
@@ -54,7 +54,7 @@ extension GatewayConnection {
     }
 
     struct Drain: Sendable {
-        /// The episode of the last word; nil if none was written.
+        /// The episode of the error response; nil if no error response was written.
         var episode: EpisodeID?
         var startedAt: NIODeadline
         var output: Output
@@ -74,8 +74,8 @@ extension GatewayConnection {
         /// Whether the window was full for too long. If so, the stop does not wait for silence.
         var isUrgent: Bool
         /// Whether a new owner of the store gets the notifications. If the client sent them again, its copies could
-        /// reach the new owner before the handed-over notifications. So the last word waits longer, until it can name
-        /// the last notification that was read.
+        /// reach the new owner before the handed-over notifications. So status 10 may wait longer than at a shutdown,
+        /// so that it can name the last notification that was read.
         var handsOver = false
     }
 }

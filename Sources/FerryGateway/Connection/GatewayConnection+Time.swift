@@ -3,10 +3,10 @@ internal import NIOCore
 
 /// The times of a connection.
 ///
-/// While the gateway runs, a connection has no time limit in ``State/reading``, so an idle client keeps its connection.
-/// TCP finds out whether the client is still there. ``StrangerOrder`` closes connections on which a client has sent
-/// nothing, when others want their places. After an error response, a connection is closed when it has been silent for
-/// ``GatewayBounds/deafQuiet``.
+/// While the gateway runs and reads, a connection has no time limit in ``State/reading``, so an idle client keeps its
+/// connection. TCP finds out whether the client is still there. ``StrangerOrder`` closes connections on which a
+/// client has sent nothing, when other clients want a connection. After an error response, a connection is closed
+/// when the client has been silent for ``GatewayBounds/deafQuiet``.
 extension GatewayConnection {
     /// Changes state as far as inputs and time allow, and returns the next action.
     mutating func proceed(
@@ -30,7 +30,8 @@ extension GatewayConnection {
         return action
     }
 
-    /// The time at which a full window will have stopped the reading for too long. It is later after an error response.
+    /// When a full window has stopped the reading for too long. This time is later after an error response or a close
+    /// of the output.
     ///
     /// It is nil while the connection reads, and in ``State/ignoring(until:)`` and ``State/closed``. Before an error
     /// response, it is also nil if a stop is urgent already.
@@ -88,9 +89,9 @@ extension GatewayConnection {
             case .journalling(let candidate, let until):
                 guard min(until, self.overruledAt(candidate)) <= now else { return .none }
                 guard case .rejection = candidate.word else {
-                    // Without its last word, the client would lose notifications that it has written and the gateway
-                    // has not read. Without the journal's record, only a kill in the next minutes would do harm:
-                    // devices would get copies.
+                    // Status 10 is written even without the journal's record. Without status 10, the client would lose
+                    // the notifications that the gateway has not read. The record is needed only if the process is
+                    // killed in the next minutes. Devices would then get copies.
                     let response = self.response(to: candidate, standing, now: now)
                     guard let response else { return self.closeOutput(now: now, &effects) }
                     return self.tell(response, candidate, now: now)
@@ -120,7 +121,7 @@ extension GatewayConnection {
         }
     }
 
-    /// When to call ``timePassed(now:standing:)`` next; nil if only an input can change the state.
+    /// When to call ``timePassed(now:standing:effects:)`` next; nil if only an input can change the state.
     func nextDeadline(standing: ReplayFilter.Standing) -> NIODeadline? {
         var next = NIODeadline.distantFuture
         if self.spool == .open, let release = self.ledger.nextRelease { next = release }
@@ -154,8 +155,9 @@ extension GatewayConnection {
         }
     }
 
-    /// When a stop writes its last word: at once if it is urgent, after a silence if every notification has its result,
-    /// and otherwise at the last moment that leaves time for the journal and the drain.
+    /// When a stop writes its last word: at once if the stop is urgent, after a silence if every notification is
+    /// resolved, and at the latest at the last moment that leaves time for the journal and the drain. At a handover
+    /// with unresolved notifications, that moment may be later; see ``Stop/handsOver``.
     private func stopAt(_ stop: Stop) -> NIODeadline {
         guard !stop.isUrgent, let endsAt else { return stop.since }
         let limit = endsAt - GatewayBounds.lastWord
@@ -164,7 +166,8 @@ extension GatewayConnection {
         return min(limit, max(self.pace.heardAt, self.resumedAt) + quiet)
     }
 
-    /// Notes that the process was stopped and runs again. The silence before this time says nothing about the client.
+    /// Notes that the end of the connection was put off, in most cases because the process was suspended. The silence
+    /// before this time says nothing about the client, and a drain begins anew.
     mutating func resume(now: NIODeadline) {
         self.resumedAt = now
         guard case .draining(var drain) = self.state else { return }
@@ -172,8 +175,9 @@ extension GatewayConnection {
         self.state = .draining(drain)
     }
 
-    /// When a stop gives up a rejection for the sake of its own last word. Otherwise a client that never pauses would
-    /// get no last word, and lose the notifications that the gateway no longer reads.
+    /// When a waiting rejection is given up, so that a stop can write status 10 instead. A rejection waits for a calm
+    /// client, and status 10 does not. Without this time, a client that never pauses would get no error response. It
+    /// would lose the notifications that the gateway does not read any more.
     private func overruledAt(_ candidate: Candidate) -> NIODeadline {
         guard case .rejection = candidate.word, let stop = self.stop else { return .distantFuture }
         guard !stop.isUrgent else { return stop.since }
@@ -185,8 +189,8 @@ extension GatewayConnection {
         return self.stop.map { min(end, self.stopAt($0)) } ?? end
     }
 
-    /// When the output is closed after an error response; nil if it is closed already. By then, the client has had time
-    /// to read the response, and pauses.
+    /// When the output is closed after an error response; nil if it is closed already. Usually the client has then
+    /// had time to read the response, and pauses.
     private func outputEnd(_ drain: Drain) -> NIODeadline? {
         let earliest = drain.startedAt + GatewayBounds.outputDelay + self.roundTrip
         switch drain.output {
@@ -202,8 +206,9 @@ extension GatewayConnection {
         }
     }
 
-    /// When a client that sends on has to see the end of the output at a stop. Otherwise nobody reads what it writes
-    /// until it sees the end of the connection.
+    /// At a stop, when the output is closed at the latest although the client sends on. After this time, the
+    /// connection is read for a second, or for a round trip if that is longer. Otherwise nobody would read the bytes
+    /// that the client writes before it sees the end.
     private func lastOutputEnd(_ drain: Drain) -> NIODeadline {
         guard self.stop != nil else { return .distantFuture }
         let end = min(self.endsAt ?? .distantFuture, drain.startedAt + GatewayBounds.drain)

@@ -4,8 +4,8 @@ internal import NIOCore
 
 /// The gateway's end of one connection of an old client, without I/O.
 ///
-/// It reads notifications, and keeps their results in a ``Ledger``. It tells at most one rejection, when that is safe,
-/// and defers the others; see ``Effect/deferRejection(of:)``.
+/// The connection reads notifications, and keeps their results in a ``Ledger``. It tells the client at most one
+/// rejection, if that is safe, and defers the other rejections; see ``Effect/deferRejection(of:)``.
 ///
 /// ```
 ///   ┌─────────┐ rejection   ┌─────────┐  calm   ┌─────────────┐
@@ -32,16 +32,16 @@ internal import NIOCore
 /// ```
 ///
 /// While the connection drains, and while it is deaf, it reads and admits notifications as before, so no notification
-/// is lost. "Calm" is judged again in the turn in which the error response is written.
+/// is lost. In the turn that tells a rejection, the client must still be calm; see ``calmAt(_:_:)``.
 ///
-/// The owner asks the scope's ``ReplayFilter`` for the client's standing, calls ``timePassed(now:standing:)`` at
-/// ``nextDeadline``, reads only while ``isReading``, and does each action before its next call.
+/// The owner asks the scope's ``ReplayFilter`` for the client's standing, calls ``timePassed(now:standing:effects:)``
+/// at ``nextDeadline(standing:)``, reads only while ``isReading``, and does each action before its next call.
 struct GatewayConnection: ~Copyable, Sendable {
     /// The next action of the owner.
     enum Action: Hashable, Sendable {
         case none
-        /// Write to the journal that this episode begins, and then call ``durable(_:now:standing:)``. The connection
-        /// may give up before that call.
+        /// Write to the journal that this episode begins, and then call ``durable(_:now:standing:effects:)``. The
+        /// connection may give up the error response before that call.
         case journal(EpisodeID)
         /// In this turn open the episode in the replay filter, and write the response. Continue to read.
         case tell(Telling)
@@ -66,14 +66,14 @@ struct GatewayConnection: ~Copyable, Sendable {
         /// The notification, with its own job or the job that it joins, and with the fate of that job.
         var follower: Follower
         var kind: Kind
-        /// Whether the journal has the notification.
+        /// Whether the notification was given to the journal, if there is a journal.
         var isJournalled: Bool
 
         enum Kind: Hashable, Sendable {
             case new
             /// The notification is a copy and is not forwarded.
             case copy
-            /// The notification is a copy of a client that repeats it until it sees the end of the connection.
+            /// The notification is a copy. Its client repeats it until the client sees the end of the connection.
             case circling
         }
 
@@ -84,25 +84,28 @@ struct GatewayConnection: ~Copyable, Sendable {
         }
     }
 
-    /// The state of the spool, to which a notification is released if it is unresolved after ``GatewayBounds/release``.
+    /// The state of the spool. If the spool is open, a notification without a result is released to it after
+    /// ``GatewayBounds/release``, and then counts as accepted.
     enum Spool: Hashable, Sendable {
         /// The spool has room, so notifications are released.
         case open
-        /// The spool has room, but its store does not answer now. Nothing is released, and the gateway reads on as far
-        /// as the memory of the connection allows. For a client, this wait is less harmful than a stop of the reading
-        /// or the end of its connection.
+        /// The spool has room, but its store does not answer, or refuses commits. Nothing is released, and the
+        /// gateway reads on as far as the memory of the connection allows. For a client, this wait is less harmful
+        /// than a stop of the reading or the end of its connection.
         case waiting
-        /// The spool is full, its store is taken, or the store has been in trouble for too long. Nothing is released,
-        /// so the window fills, the reading stops, and the connection ends.
+        /// The spool is full, another process has the store, or the store has stored nothing for
+        /// ``GatewayBounds/Journal/outage``. Nothing is released, so the window fills, the reading stops, and the
+        /// connection ends.
         case full
     }
 
-    /// The evidence of a connection about the question whether its client opens a connection for each notification.
+    /// The event after the only notification of a connection. It shows whether the client opens a connection for each
+    /// notification.
     enum Single: Hashable, Sendable {
         case unknown
-        /// The client ended the connection after its only notification.
+        /// The client ended the connection within ``GatewayBounds/single`` after its only notification.
         case ended
-        /// The connection stayed open after its only notification.
+        /// The connection stayed open for ``GatewayBounds/single`` after its only notification.
         case kept
     }
 
@@ -118,19 +121,20 @@ struct GatewayConnection: ~Copyable, Sendable {
     var ledger = Ledger()
     var pace: Pace
     var stop: Stop?
-    /// When the connection is closed at the latest; nil until ``shutDown(by:now:standing:effects:)``.
+    /// When the connection is closed at the latest; nil until ``shutDown(by:handsOver:now:standing:effects:)``.
     private(set) var endsAt: NIODeadline?
     /// When the window became full; nil while the connection reads.
     var stoppedAt: NIODeadline?
     var resumedAt = NIODeadline.distantPast
-    /// Nil before an error response. `sequence` is the notification that the error response names. `end` is the place
-    /// behind its last follower; while it is nil, each further notification becomes a follower.
+    /// Nil before an error response. `sequence` is the notification that the error response names. `end` is the
+    /// sequence number after its last follower. While `end` is nil, each further notification becomes a follower.
     var told: (sequence: UInt64, end: UInt64?)?
     private var crashMisses = 0
-    /// When a connection with invalid bytes ends, even if the rejection before these bytes was not told; nil without
-    /// invalid bytes. Rejection and invalid bytes often have one cause: the client wrote the length of a payload in
-    /// characters instead of bytes. The error response tells the client more than a closed connection, so it goes
-    /// first.
+    /// When the connection stops waiting to tell the rejection directly before invalid bytes. The invalid bytes then
+    /// end the connection without an error response, unless the response already waits for the journal. It is nil if
+    /// no invalid bytes came directly after a rejected notification. Rejection and invalid bytes often have one
+    /// cause: the client wrote the length of a payload in characters instead of bytes. The error response tells the
+    /// client more than a closed connection, so the error response goes first.
     private(set) var brokenEnd: NIODeadline?
     private(set) var single = Single.unknown
 
@@ -162,8 +166,9 @@ struct GatewayConnection: ~Copyable, Sendable {
     /// Notes the round trip that the system measured.
     mutating func sampled(roundTrip: TimeAmount) { self.transportRoundTrip = max(roundTrip, .zero) }
 
-    /// The longer of two round trips: the one that the system measured, and that of the TLS handshake. If a load
-    /// balancer ends the TCP connection, the system measures the way to the balancer only.
+    /// The longer of two round trips: that of the TCP connection, and that of the TLS handshake. Before the system
+    /// has measured the first, ``GatewayBounds/unknownRoundTrip`` stands for it. If a load balancer ends the TCP
+    /// connection, the system measures only the round trip to the balancer.
     var roundTrip: TimeAmount {
         max(self.transportRoundTrip ?? GatewayBounds.unknownRoundTrip, self.handshakeRoundTrip)
     }
@@ -212,8 +217,7 @@ struct GatewayConnection: ~Copyable, Sendable {
         return self.proceed(now: now, standing: standing, &effects)
     }
 
-    /// Notes the result of a notification. It is the result of the notification's job. For a swallowed copy, that is
-    /// the job which the copy joined.
+    /// Notes the result of a notification: the result of its job. A swallowed copy has the job that it joined.
     mutating func settled(
         _ sequence: UInt64,
         _ job: JobID,
@@ -303,8 +307,8 @@ struct GatewayConnection: ~Copyable, Sendable {
     /// Whether two notifications of this connection had different identifiers.
     var numbersPushes: Bool { self.ledger.hasSeveralIdentifiers }
 
-    /// Whether two notifications of this connection certainly had the same identifier. Copies on the connection that was
-    /// told do not count.
+    /// Whether two notifications of this connection certainly had the same identifier. Copies on the connection that
+    /// was told do not count.
     var repeatsIdentifiers: Bool { self.ledger.repeatsIdentifiers }
 
     /// Whether exactly one notification was read, and an error response may still be written.
@@ -350,7 +354,7 @@ struct GatewayConnection: ~Copyable, Sendable {
         )
     }
 
-    /// The episode whose followers this connection still carries.
+    /// The episode in which the next notifications of this connection become followers; nil if there is none.
     private var openEpisode: EpisodeID? {
         guard let told = self.told, told.end == nil else { return nil }
         return EpisodeID(connection: self.id, sequence: told.sequence)

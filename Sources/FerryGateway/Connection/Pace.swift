@@ -9,8 +9,8 @@ struct Pace: Sendable {
         var count: Int
     }
 
-    /// The time within which notifications count as one burst. With a longer time, a client would count as calm later
-    /// than it is.
+    /// The time within which notifications count as one burst. With a longer time, a calm client would count as calm
+    /// later.
     private static let burst: TimeAmount = .milliseconds(5)
 
     private var bursts: Deque<Burst> = []
@@ -25,7 +25,7 @@ struct Pace: Sendable {
         self.heardAt = now
         guard count > 0 else { return }
         // Bursts older than ``GatewayBounds/age`` do not matter, because a client that is not calm within that time
-        // gets no error response.
+        // is not told its rejection.
         while let first = self.bursts.first, now - first.endedAt > GatewayBounds.age { self.bursts.removeFirst() }
         if let last = self.bursts.last, now - last.startedAt < Self.burst {
             self.bursts[self.bursts.count - 1].endedAt = now

@@ -1,7 +1,7 @@
 /// A client of the configuration, with one upstream.
 ///
-/// A client that comes through listeners with different upstreams has an identity for each upstream. So it has a
-/// feedback list, known bad tokens and copies for each upstream.
+/// A client that comes through listeners with different upstreams has an identity for each upstream. So the client
+/// has a separate feedback list, known bad tokens and copies for each upstream.
 package struct ClientIdentity: Sendable {
     /// The name of the client in logs and lists.
     package var name: String
@@ -9,9 +9,9 @@ package struct ClientIdentity: Sendable {
     package var listenerUpstream: String?
     /// Whether the present configuration names the client. The notifications of a removed client are still delivered.
     package var isConfigured = true
-    /// The numbers of the client's routes, one for each topic. A notification whose token has no known topic goes out
-    /// with the topic that APNs took last for this client, and at first with that of the first route. When APNs says
-    /// that a token is for another topic, the next route is tried.
+    /// The numbers of the client's routes, one for each topic. A notification whose token has no known topic usually
+    /// goes out with the topic that APNs took last for this client. At first, the topic is that of the first route.
+    /// When APNs says that a token is for another topic, the next route is tried.
     package var routes: [Int]
     /// The meaning of silence for this client.
     package var mode = Mode.verdict
@@ -19,8 +19,8 @@ package struct ClientIdentity: Sendable {
     package var resends: Bool?
     /// Whether a notification that may have arrived is sent once more.
     package var repeatsUnknown = true
-    /// The sign by which the gateway recognizes the client. A reload compares it with the sign of the new
-    /// configuration.
+    /// The sign by which the gateway recognizes the client, such as the fingerprint of a certificate. A reload
+    /// compares this sign with the sign in the new configuration.
     package var sign: GatewayClients.Sign?
 
     package init(name: String, routes: [Int]) {
@@ -47,8 +47,8 @@ package struct ClientIdentity: Sendable {
         /// APNs has accepted the notification, or has not answered for ``GatewayBounds/release``. Error responses tell
         /// rejections at once, where that is safe.
         case verdict
-        /// The store has the notification. A rejection is not told for this notification, but for the next push to the
-        /// token.
+        /// The store has the notification. No error response tells a rejection of this notification. The gateway may
+        /// refuse the next push to the token instead.
         case spool
     }
 

@@ -4,8 +4,8 @@ internal import NIOCore
 
 /// The notifications that may have arrived, and must be sent once more over another connection.
 ///
-/// The reset of a stream does not end its connection. A copy on the same connection would meet the same trouble. So
-/// copies go over a side connection, where they take turns with suspicious flows.
+/// The reset of a stream does not end its connection. On the same connection, the copy could be reset, too, or get no
+/// answer again. So copies go over a side connection, where copies and suspicious flows take turns.
 ///
 /// Memory: one entry for each waiting copy, and for each copy that went out before an older copy.
 struct Copies: Sendable {

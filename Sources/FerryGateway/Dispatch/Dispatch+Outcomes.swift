@@ -11,12 +11,13 @@ extension Dispatch {
     mutating func settle(_ id: JobID, _ outcome: Outcome, mayHear: Bool, now: Moment) -> Settled? {
         guard let job = self.jobs[id] else { return nil }
         let route = job.route
-        // The answer is stale if a reload came after the notification went out: the old route's answer says nothing
-        // about the new route.
+        // The answer is stale if a reload gave the flow another route, or removed the flow, after the notification
+        // went out. The old route's answer says nothing about the new route.
         let isStale = self.flows[job.flow].route != route || !self.flows[job.flow].isActive
         if let reason = outcome.reason { self.jobs.change(id) { $0.lastReason = reason } }
         let upstream = self.routes.upstream(of: route)
-        // The time of a repeated job says nothing about the way to APNs, because it includes the trouble before.
+        // The time of a repeated job does not show how fast the way to APNs is, because this time includes the failed
+        // attempts.
         let time: TimeAmount? = job.isTimed && job.attempts == 1 ? now.monotonic - job.readAt : nil
         self.verdicts.answered(outcome, by: upstream, after: time, now: now.monotonic)
         let outage = self.routes.watch(upstream, job, outcome, now: now.monotonic)
@@ -24,8 +25,8 @@ extension Dispatch {
         self.returned(job, id, Verdict(of: outcome), now: now)
         let answer = Answer(to: outcome)
         if isStale, answer.refusesToken, !self.routes.isWarm(route) {
-            // The old host or credential accepted no token of this topic. So it may have been wrong, and the token
-            // good.
+            // The gate of the old route is not warm. So the old host or credential may be wrong, and the token may be
+            // good. The notification tries the new route.
             self.send(id, now: now)
             return nil
         }
@@ -56,7 +57,7 @@ extension Dispatch {
         case .tryOtherTopic:
             let flows = self.active[job.scope.identity]
             guard let place = flows.firstIndex(of: job.flow) else {
-                // The job's topic was removed by a reload.
+                // A reload has removed the job's topic.
                 self.send(id, now: now)
                 return nil
             }
@@ -104,7 +105,7 @@ extension Dispatch {
         if self.flows[job.flow].isActive { self.took(job.flow, of: identity, now: now) }
     }
 
-    /// Moves the unsent notifications of a route to its gate, which has shut, and reports the alarm.
+    /// Calls ``takeBack(_:now:)`` for a route whose gate has shut, and reports the alarm.
     private mutating func shut(_ route: Int, _ reason: Reason?, now: Moment) {
         self.takeBack(route, now: now)
         let upstream = self.routes.upstream(of: route)
@@ -128,7 +129,7 @@ extension Dispatch {
         if isToken, !isStale, self.routes.refusedToken(route, now: now.monotonic) {
             self.shut(route, .badDeviceToken, now: now)
         }
-        // Before the first acceptance, the environment may be wrong. Status 8 would then make the client delete good
+        // While the gate is not warm, the environment may be wrong. Status 8 would then make the client delete good
         // tokens.
         let isTold = !isToken || self.routes.isWarm(route)
         let refusal = GatewayEvent.Refusal(
@@ -138,8 +139,7 @@ extension Dispatch {
             status: isTold && mayHear && job.isNamed ? status : nil,
             apnsID: self.jobs.apnsID(of: id)
         )
-        // The refusal is stale if a reload changed the host or the credential. The token may be good with the new host
-        // or credential.
+        // A stale refusal marks no token as bad: the token may be good with the new host or credential.
         self.verdicts.list(.refused(refusal), in: job.storedSegment, of: id)
         if !isStale { self.keep(id, refusal, status) }
         guard isTold else {
@@ -173,7 +173,8 @@ extension Dispatch {
         if let id { self.keep(id, refusal, status) }
     }
 
-    /// Refuses a notification to a known bad token, and forgets the token.
+    /// Refuses a notification to a known bad token, and forgets the token. If no error response names this refusal, the
+    /// token becomes known bad again.
     mutating func refuseKnownBad(
         _ identity: Int,
         token: [UInt8],
@@ -197,7 +198,8 @@ extension Dispatch {
         if let token = refusal.token { self.keep(id, token, status, of: refusal.identity) }
     }
 
-    /// Keeps the token of a rejection. If no error response names the rejection, the token becomes known bad.
+    /// Keeps the token of a rejection with status 8. If no error response names the rejection, the token becomes known
+    /// bad.
     mutating func keep(_ id: JobID, _ token: [UInt8], _ status: BinaryStatus, of identity: Int) {
         // The other statuses say nothing about the next push to the token.
         guard status == .invalidToken, let route = self.identities[identity].routes.first else { return }
@@ -226,14 +228,14 @@ extension Dispatch {
         return nil
     }
 
-    /// Lists a notification that may have arrived, and sends it once more if the configuration of its client says so.
-    /// If it may have arrived again, it becomes a dead letter.
+    /// Lists a notification that may have arrived. If the configuration of its client says so, the notification is sent
+    /// once more, by this or another process. After a second uncertain outcome, the notification becomes a dead letter.
     private mutating func doubt(_ id: JobID, _ job: borrowing Job, _ outcome: Outcome, now: Moment) -> Settled? {
         guard job.doubts < GatewayBounds.Jobs.unknownCopies else {
             return self.bury(id, job, outcome, now: now.epochSeconds)
         }
         var isRepeated = self.identities[job.scope.identity].repeatsUnknown
-        // After the end without a store, no process would send the notification again.
+        // Without a store, no process sends the notification again after the end of this process.
         if case .abandoned(isKept: false) = self.stage { isRepeated = false }
         self.verdicts.list(
             .uncertain(self.item(id, job), again: isRepeated),
@@ -253,7 +255,7 @@ extension Dispatch {
         return nil
     }
 
-    /// Drops a notification if its expiration has passed; otherwise returns nil.
+    /// Ends and lists a notification if its expiration has passed; otherwise returns nil.
     mutating func expire(_ id: JobID, _ job: borrowing Job, now: Moment) -> Settled? {
         guard job.expiration > 0, job.expiration <= now.epochSeconds else { return nil }
         return self.listExpired(id, job)
@@ -270,7 +272,7 @@ extension Dispatch {
 
     /// Gives a notification up as a dead letter.
     ///
-    /// - Parameter now: in UNIX seconds.
+    /// - Parameter now: in UNIX seconds; 0 at the end of the process, where the letter is dropped.
     mutating func bury(_ id: JobID, _ job: borrowing Job, _ outcome: Outcome, now: UInt32) -> Settled {
         let refusal = GatewayEvent.Refusal(
             identity: job.scope.identity,

@@ -12,7 +12,8 @@ internal import FerryMachine
 extension Dispatch {
     /// Takes the tables of a reload, with the numbers of ``GatewayNumbers``.
     ///
-    /// Cost: one pass over the flows, and over the waiting notifications of flows that get another route.
+    /// Cost: one pass over the flows and the routes, and a sort of the waiting notifications that are queued anew. Each
+    /// flow that gets another route or ends also costs one pass over the copies of its upstream.
     ///
     /// - Parameter replaced: the upstreams that get another provider.
     mutating func adopt(_ tables: GatewayTables, replaced: Set<Int>, now: Moment) {
@@ -29,14 +30,15 @@ extension Dispatch {
         }
         var waiting: [JobID] = []
         self.switchFlows(&waiting)
-        // The notifications go out in the order in which they were read.
+        // The order of the numbers is the order in which new notifications were read.
         for id in waiting.sorted(by: { $0.rawValue < $1.rawValue }) { self.send(id, now: now) }
         for outgoing in self.outgoing { outgoing.dialIfNeeded(now: now.monotonic) }
     }
 
     /// Gives each client the flows of its present topics.
     ///
-    /// - Parameter waiting: gets the notifications that must be sent to another route.
+    /// - Parameter waiting: gets the notifications that must be sent to another route, or whose client has other
+    ///   topics.
     private mutating func switchFlows(_ waiting: inout [JobID]) {
         var known = Dictionary(grouping: self.flows.indices, by: { self.flows[$0].identity })
         for (number, identity) in self.identities.enumerated() {
@@ -79,7 +81,7 @@ extension Dispatch {
         let identity = self.flows[flow].identity
         if self.lastFlows[identity] == flow { waiting += self.guesses[identity].takeAll() }
         if self.routes.upstream(of: old) != self.routes.upstream(of: route) {
-            // The failures and refusals came from the old upstream.
+            // The counted server errors and refusals came from the old upstream, and say nothing about the new one.
             self.flows[flow].suspicion = Suspicion()
         }
         self.flows[flow].route = route
@@ -103,9 +105,9 @@ extension Dispatch {
         return waiting
     }
 
-    /// Ends the alarms of gates that no client uses. Without notifications, such a gate would never open, and its alarm
-    /// never end. A client that the configuration no longer names uses its gates until its notifications have final
-    /// answers.
+    /// Ends the alarms of gates that no client uses. Without notifications, such a gate would never open, and its
+    /// alarm would never end. A client that the configuration no longer names uses its gates until its notifications
+    /// have final answers.
     mutating func endAlarms() {
         let flows = self.flows.filter { flow in
             flow.isActive && (self.identities[flow.identity].isConfigured || self.jobs.count(of: flow.identity) > 0)
@@ -116,8 +118,8 @@ extension Dispatch {
         }
     }
 
-    /// Whether no notification waits for an upstream or is under way to it. An upstream that the configuration no
-    /// longer names may then end.
+    /// Whether no notification waits for an upstream or is under way to this upstream. An upstream that the
+    /// configuration does not name may then end.
     func isDrained(_ upstream: Int) -> Bool {
         let outgoing = self.outgoing[upstream]
         guard outgoing.underWay == 0, outgoing.batch.isEmpty, outgoing.sideBatch.isEmpty else { return false }

@@ -16,9 +16,10 @@ extension Dispatch {
         return next == .distantFuture ? nil : next
     }
 
-    /// Sends the notifications that are due. Returns those that have expired, and those that are given up.
+    /// Sends the notifications that are due. Returns the notifications that have expired, and the copies that have
+    /// waited too long for a side connection.
     mutating func timePassed(now: Moment) -> [(JobID, ReplayScope, Settled)] {
-        // The stored notifications belong to another process, which may already send them.
+        // Nothing more goes to an upstream. Another process may already send the stored notifications.
         guard !self.isAbandoned else { return [] }
         var expired: [(JobID, ReplayScope, Settled)] = []
         while let due = self.delayed.min, due.at <= now.monotonic {
@@ -31,7 +32,8 @@ extension Dispatch {
         return expired + self.giveUpCopies(now: now)
     }
 
-    /// Begins a tick. Notifications whose answer is late now no longer use up credit or a side connection.
+    /// Begins a tick. A notification whose answer has become late leaves its room, in the flow's credit or on the
+    /// side connection, to other notifications.
     private mutating func beginTick(now: Moment) {
         self.nextTickAt = now.monotonic + UnderWay.tick
         self.tick &+= 1

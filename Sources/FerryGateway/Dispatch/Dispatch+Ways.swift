@@ -6,8 +6,9 @@ internal import NIOCore
 extension Dispatch {
     // MARK: To the upstream
 
-    /// Passes the next notifications for an upstream to `body`: first batches for the common connection, until `body`
-    /// leaves notifications in a batch, and then at most one batch for the open side connection.
+    /// Passes the next notifications for an upstream to `body`, which removes those that the provider takes. Batches
+    /// for the common connection come first, until no flow is queued for this connection, or `body` leaves
+    /// some notifications in the batch. At most one batch for the open side connection follows.
     package mutating func withBatches(for upstream: Int, _ body: (UpstreamWay, inout PushBatch) -> Void) {
         guard !self.isAbandoned else { return }
         let outgoing = self.outgoing[upstream]
@@ -138,7 +139,8 @@ extension Dispatch {
         !self.flows[flow].turns.isEmpty || self.hasGuesses(flow)
     }
 
-    /// Whether a guess has the turn. While guesses have no room, the other notifications of the flow go out.
+    /// Whether a guess has the flow's turn. While guesses have no room on the common connection, the other
+    /// notifications of the flow go out.
     private func guessIsNext(_ flow: Int, overSide: Bool) -> Bool {
         guard self.hasGuesses(flow), !self.flows[flow].turns.isEmpty else { return self.flows[flow].turns.isEmpty }
         return self.flows[flow].guessIsNext && (overSide || self.flows[flow].roomForGuesses > 0)
@@ -151,7 +153,8 @@ extension Dispatch {
 
     func outgoing(of flow: Int) -> Outgoing { self.outgoing[self.routes.upstream(of: self.flows[flow].route)] }
 
-    /// Notes that a notification has its outcome, and counts the verdict for its flow or side connection.
+    /// Notes that a notification has its outcome. Counts the verdict for the flow's credit or for the side
+    /// connection, and for the flow's ``TopicFlow/suspicion``.
     mutating func returned(_ job: borrowing Job, _ id: JobID, _ verdict: Verdict, now: Moment) {
         let flow = job.flow
         // The flow is queued at its present upstream, which a reload may have changed.
@@ -167,11 +170,11 @@ extension Dispatch {
         self.underWay -= 1
         outgoing.underWay -= 1
         self.jobs.change(id) { $0.way = .none }
-        // Refusals of another upstream say nothing about this one.
+        // Refusals by the old upstream say nothing about the present upstream.
         if outgoing === present,
             self.flows[flow].suspicion.answered(verdict, taken: outgoing.taken, now: now.monotonic)
         {
-            // The flow takes its turns on the other way now.
+            // The flow leaves its queue, because its turns move from the common to the side connection, or back.
             self.leaveOrder(flow)
         }
         self.queue(flow)
@@ -195,8 +198,9 @@ extension Dispatch {
         self.outgoing(of: flow).dialIfNeeded(now: now.monotonic)
     }
 
-    /// Lets a client's guesses begin with the next topic, if the present topic was wrong for too many tokens and the
-    /// next topic's gate is not shut. Otherwise each guess would be refused once with the present topic.
+    /// Lets a client's guesses begin with the flow `next`, if the guesses begin with the job's flow, the job's flow is
+    /// suspicious, and the gate of `next` is not shut. Without this change, APNs would refuse each guess once with the
+    /// job's topic.
     mutating func avoid(_ job: borrowing Job, _ next: Int, now: Moment) {
         let identity = job.scope.identity
         guard self.lastFlows[identity] == job.flow, self.flows[job.flow].suspicion.isSuspicious,
@@ -205,8 +209,9 @@ extension Dispatch {
         self.took(next, of: identity, now: now)
     }
 
-    /// Moves the waiting notifications of a route to its gate, which has shut. If the client has a topic with a warm
-    /// gate, its guesses begin with that topic. Otherwise the guesses wait at this gate, too.
+    /// Moves the notifications of a route that wait for their turn or for a side connection to the route's gate, which
+    /// has shut. A client's guesses that would begin with this route begin with the client's first topic that has a
+    /// warm gate. Without such a topic, the guesses wait at this gate, too.
     mutating func takeBack(_ route: Int, now: Moment) {
         for flow in self.flows.indices where self.flows[flow].route == route {
             for id in self.flows[flow].turns.takeAll() { self.hold(id, flow: flow) }
@@ -234,8 +239,8 @@ extension Dispatch {
 
     // MARK: Copies
 
-    /// Notes that the copy of a notification needs another connection, if the connection of the first attempt may still
-    /// be open.
+    /// Notes that the copy of a notification needs another connection, if the connection of the last attempt may still
+    /// be open. If this connection is a side connection, nothing more is sent over it.
     mutating func avoidConnection(of job: borrowing Job, _ id: JobID, _ outcome: Outcome, now: Moment) {
         guard outcome.mayLeaveConnectionOpen else { return }
         self.jobs.change(id) { $0.needsOther = true }
@@ -257,7 +262,7 @@ extension Dispatch {
         return ended
     }
 
-    /// Removes entries of copies that no longer wait, up to the first one that waits.
+    /// Removes the entries of copies that have stopped waiting, up to the first entry whose copy still waits.
     mutating func forgetOld(_ outgoing: Outgoing) {
         outgoing.copies.removeEntries { self.jobs[$0.job]?.way != .waitsForSide(until: $0.until) }
     }
@@ -274,13 +279,14 @@ extension Dispatch {
 }
 
 extension Outgoing {
-    /// Opens a side connection if a suspicious flow or a copy waits for it, and if ``SideConnection`` allows another
-    /// one now.
+    /// Opens a side connection if a suspicious flow or a copy waits for a side connection, and ``SideConnection``
+    /// allows another connection at this time.
     func dialIfNeeded(now: NIODeadline) {
         if self.wantsSide { self.side.dial(now: now) }
     }
 
-    /// When a side connection may be opened; nil if no notification waits for one.
+    /// When a side connection may be opened; nil if no notification waits for a side connection, or if
+    /// ``SideConnection`` cannot open another.
     var dialAt: NIODeadline? { self.wantsSide ? self.side.dialAt : nil }
 
     /// Whether a suspicious flow or a copy waits for a side connection.

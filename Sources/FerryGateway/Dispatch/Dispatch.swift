@@ -4,7 +4,7 @@ internal import FerryMachine
 internal import HeapModule
 internal import NIOCore
 
-/// The way from a notification that was read to its final answer, without I/O: jobs, topics, retries.
+/// The state of all notifications from their reading to their final answer, without I/O: jobs, topics, retries.
 ///
 /// ```
 ///            ┌─────────┐ gate open  ┌───────┐ room  ┌──────────┐ final answer
@@ -14,15 +14,15 @@ internal import NIOCore
 ///                 └───────────────────────────────────────┘
 /// ```
 ///
-/// All notifications without a final answer are here, even if their clients count them as accepted. Together they are
-/// the spool.
+/// All notifications without a final answer are here, even if their clients count them as accepted. These notifications
+/// together are the spool.
 package struct Dispatch: ~Copyable {
     /// The final answer to a job.
     struct Settled {
         var fate: JobFate
         var first: Job.Reader
         var joined: [Job.Reader]
-        /// The number of the journal's segment with the job.
+        /// The number of the journal's segment with the job; 0 if no segment has it.
         var segment: UInt64
         /// Whether the feedback list got the token.
         var isGone = false
@@ -40,33 +40,35 @@ package struct Dispatch: ~Copyable {
     var routes: Routes
     var verdicts: Verdicts
     var outgoing: [Outgoing]
-    /// The flows of all clients. Each keeps its number for the life of the process.
+    /// The flows of all clients. A flow keeps its number, which is its index here, for the life of the process.
     var flows: [TopicFlow]
     /// The flows of each client's topics, in the order of the configuration.
     var active: [[Int]]
     /// The guesses of each client: notifications for tokens without a known topic.
     var guesses: [ConnectionTurns]
-    /// The flow with which each client's guesses begin. Usually it has the topic that APNs accepted last.
+    /// The flow with which each client's guesses begin. Usually this flow has the topic that APNs accepted last for
+    /// the client.
     var lastFlows: [Int]
     /// Whether notifications still go to the upstreams. The gateway itself has other stages.
     enum Stage: Sendable {
         case running
-        /// Nothing more is sent to an upstream. If `isKept`, the store has the notifications without an answer. Another
-        /// process then sends them: the next process, or the new owner of the store.
+        /// Nothing more is sent to an upstream. If `isKept`, the store has or gets the notifications without an answer.
+        /// Another process then sends these notifications: the next process, or the new owner of the store.
         case abandoned(isKept: Bool)
     }
 
     private(set) var stage = Stage.running
 
     var delayed = Heap<Due>()
-    /// The number of notifications that are at an upstream.
+    /// The number of notifications that are at an upstream, or in a batch for an upstream.
     var underWay = 0
     /// The number of the present ``UnderWay/tick``.
     var tick: UInt32 = 0
     /// When the next tick begins.
     var nextTickAt = NIODeadline.distantPast
     var tokenTopics = TokenTopics()
-    /// The doubted jobs that are sent once more and that the journal has not noted yet.
+    /// The jobs that are sent once more although their notifications may have arrived. The journal does not have this
+    /// doubt yet; see ``Journal/doubted(_:now:)``.
     var doubted: [JobID] = []
     /// Whether there is a store, which keeps letters.
     let keepsLetters: Bool
@@ -76,9 +78,10 @@ package struct Dispatch: ~Copyable {
     /// - Parameters:
     ///   - node: a random number, new for each process, or for each store.
     ///   - firstJob: the number of the first job. No job of this node has had this number.
-    ///   - upstreams: the number of upstreams that the routes name.
-    ///   - jobLimit: the largest number of notifications without a final answer. A test has a lower one.
-    ///   - isStored: whether a store keeps the feedback rows.
+    ///   - upstreams: the number of upstreams. Each ``Route/upstream`` is less than this number.
+    ///   - jobLimit: the number of notifications without a final answer at which no more are read. Only tests pass
+    ///     another number.
+    ///   - isStored: whether there is a store, which keeps the feedback rows and the letters.
     package init(
         identities: [ClientIdentity],
         routes: [Route],
@@ -108,8 +111,9 @@ package struct Dispatch: ~Copyable {
 
     // MARK: State
 
-    /// The reason why new connections of the identity are not accepted; nil if they are accepted. A shut gate without a
-    /// waiting notification refuses no connection, because only a notification can open the gate.
+    /// The reason why new connections of the identity are not accepted; nil if nothing of this identity prevents them.
+    /// The shut gate of the first topic prevents them only while a notification waits at the gate. Without a waiting
+    /// notification, a new connection must bring one, because only a notification can open the gate.
     ///
     /// The gate is checked before the room, because notifications that wait at a gate fill the room.
     func closedReason(of identity: Int) -> ClosedReason? {
@@ -135,13 +139,13 @@ package struct Dispatch: ~Copyable {
 
     // MARK: Notifications
 
-    /// The first topic of the identity; empty if it has no route.
+    /// The first topic of the identity; empty if the identity has no route.
     func topic(of identity: Int) -> [UInt8] {
         self.identities[identity].routes.first.map { self.routes.topic(of: $0) } ?? []
     }
 
-    /// Returns the status of a known bad token; nil for any other token. While the gate is not warm, also returns nil,
-    /// because a wrong environment may have caused the refusal.
+    /// Returns the status of a known bad token; nil for any other token. While the gate of the identity's first topic
+    /// is not warm, also returns nil, because a wrong environment may have caused the refusal.
     func knownBad(_ token: [UInt8], identity: Int) -> BinaryStatus? {
         guard let route = self.identities[identity].routes.first, self.routes.isWarm(route) else { return nil }
         return self.verdicts.knownBad(token, route: route)
@@ -161,7 +165,7 @@ package struct Dispatch: ~Copyable {
         self.jobs.insert(job, as: id)
     }
 
-    /// Notes a copy that joins the job, and gets its result.
+    /// Notes a copy of the job's notification. The connection of the copy also gets the job's result.
     mutating func join(_ id: JobID, _ reader: Job.Reader) { self.jobs.change(id) { $0.joined.append(reader) } }
 
     /// Notes that the client counts the notification as accepted, without an answer.
@@ -173,7 +177,8 @@ package struct Dispatch: ~Copyable {
 
     // MARK: The upstream
 
-    /// Sends a notification as soon as its topic's gate is open. Returns false if the gate is shut.
+    /// Queues a notification for its upstream if the gate of its topic admits the notification. Otherwise the
+    /// notification waits at the gate, and the function returns false.
     @discardableResult
     mutating func send(_ id: JobID, now: Moment) -> Bool {
         guard var job = self.jobs[id] else {
@@ -203,8 +208,8 @@ package struct Dispatch: ~Copyable {
     var isAbandoned: Bool { if case .abandoned = self.stage { true } else { false } }
 
     /// Gives up every notification that is neither in the store nor at an upstream, and lists it as a dead letter.
-    /// Sends nothing more to an upstream, because the store could miss a late answer. The next start would then send
-    /// the notification again.
+    /// Sends nothing more to an upstream: the store may not get the answer to a notification that is sent so late.
+    /// The next start would then send this notification again.
     ///
     /// - Parameter durable: the last segment that the store has; nil without a store.
     mutating func abandon(durable: UInt64?) {
@@ -214,7 +219,7 @@ package struct Dispatch: ~Copyable {
 
     /// Sends nothing more to an upstream.
     ///
-    /// - Parameter isKept: whether another process sends the rest.
+    /// - Parameter isKept: whether another process sends the notifications that have no answer.
     mutating func stop(isKept: Bool) {
         self.stage = .abandoned(isKept: isKept)
         self.delayed = Heap()
@@ -227,8 +232,9 @@ package struct Dispatch: ~Copyable {
         }
     }
 
-    /// Gives up every notification without an answer, after the end of the upstreams, and lists it as a dead letter. It
-    /// is for a gateway without a store.
+    /// Gives up every notification without an answer, and lists it as a dead letter. The upstreams must have ended.
+    /// Only a gateway without a store calls this function, because a store keeps the notifications for the next
+    /// process.
     mutating func giveUpUnanswered() { self.giveUp(durable: nil) { _ in false } }
 
     private mutating func giveUp(durable: UInt64?, unless isExcepted: (Job) -> Bool) {

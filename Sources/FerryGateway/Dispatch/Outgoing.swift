@@ -1,7 +1,7 @@
 internal import DequeModule
 internal import FerryCore
 
-/// A way to an upstream.
+/// The connection over which notifications go to an upstream.
 package enum UpstreamWay: Hashable, Sendable {
     /// The connection that all clients share.
     case common(upstream: Int)
@@ -9,13 +9,13 @@ package enum UpstreamWay: Hashable, Sendable {
     case side(SideID)
 }
 
-/// The name of a side connection. An upstream never uses a number twice.
+/// The identifier of a side connection. An upstream never uses a number twice.
 package struct SideID: Hashable, Sendable {
     package let upstream: Int
     package let number: UInt64
 }
 
-/// The notifications that wait for an upstream, for each of its two ways.
+/// The notifications that wait for an upstream, for the common connection and for the side connection.
 ///
 /// ```
 ///   flow 1 ─┐
@@ -25,18 +25,18 @@ package struct SideID: Hashable, Sendable {
 ///   copies ─┘
 /// ```
 ///
-/// Without turns, a client that sends a million notifications at once would delay every other client until its last
-/// notification.
+/// Without turns, a client that sends a million notifications at once would delay every other client until all of
+/// them are sent.
 final class Outgoing {
     /// The flows that have notifications and credit, the next one first.
     var common: Deque<Int> = []
     /// The number of notifications that APNs has taken over the common connection.
     var taken: UInt64 = 0
-    /// The number of notifications that are at the upstream.
+    /// The number of notifications that are at the upstream, or in one of the batches.
     var underWay = 0
     /// The suspicious flows that have notifications, the next one first.
     var suspects: Deque<Int> = []
-    /// The copies that must not go over the connection of their first attempt.
+    /// The copies that must not go over the connection of an earlier attempt.
     var copies = Copies()
     /// The next notifications over the common connection.
     var batch = PushBatch()

@@ -7,8 +7,8 @@ struct PayloadNature: Sendable {
 
     /// Whether the payload is a JSON object.
     var isValid: Bool
-    /// Whether payloads of this kind are the same for every push: device management, content-available only, `{}`. Two
-    /// equal payloads of this kind are no proof of a copy.
+    /// Whether payloads of this kind are the same for every push: device management, content-available only, `{}`. So
+    /// two equal payloads of this kind do not prove that the second notification is a copy.
     var isConstant: Bool
 
     init(_ payload: UnsafeBufferPointer<UInt8>) {

@@ -3,7 +3,8 @@ internal import DequeModule
 /// The topic that APNs accepted for each token of a client with several topics. The next push to the token tries this
 /// topic first.
 ///
-/// The number of tokens is bounded. The oldest token is dropped first. Its topic is then found again by trying.
+/// The number of tokens is bounded. The oldest token is dropped first. A push to such a token tries the client's
+/// topics anew.
 struct TokenTopics: Sendable {
     struct Key: Hashable, Sendable {
         var identity: Int

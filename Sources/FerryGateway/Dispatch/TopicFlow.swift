@@ -1,4 +1,4 @@
-/// The waiting notifications of one client with one topic, and the number of them that may be under way.
+/// The waiting notifications of one client with one topic, and the ``Credit`` for those that may be under way.
 ///
 /// A trusted flow takes its turns on the common connection, within its credit. A suspicious flow takes them on the side
 /// connection.
@@ -6,8 +6,8 @@ struct TopicFlow: Sendable {
     /// The number of the route: topic and credential. A reload may change the route, but not the topic.
     var route: Int
     let identity: Int
-    /// Whether the configuration gives the client this topic. If not, only notifications that are under way belong to
-    /// the flow.
+    /// Whether the client has this topic. A removed client keeps its topics. Without the topic, the flow has only
+    /// notifications that are under way, that pause after a failed attempt, or that wait for the store.
     var isActive = true
     /// The notifications that wait for their turn with this topic.
     var turns = ConnectionTurns()

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// The feedback rows of a client, for one reader. Call the methods on the reader's event loop. Only the first call has
-/// an effect.
+/// The feedback rows of a client, for one reader. Call the methods on the reader's event loop. Only the first call of
+/// ``read()`` or ``giveBack()`` has an effect.
 package protocol FeedbackClaim: Sendable {
     var rows: [FeedbackRows.Row] { get }
 
@@ -30,8 +30,9 @@ struct ClaimedFeedback: FeedbackClaim {
 }
 
 extension SharedStore {
-    /// Takes the feedback rows of a client for one reader, and passes them to `body`. Rows that come after `limit` are
-    /// given back, and `body` gets an error at `limit`. Call it on the event loop.
+    /// Takes the feedback rows of a client for one reader, and passes them to `body`, or an error of the store. If the
+    /// rows do not come within `limit`, `body` gets an error, and rows that come later are given back. Call this method
+    /// on `eventLoop`, which also calls `body` once.
     func takeFeedback(
         of client: String,
         within limit: TimeAmount,

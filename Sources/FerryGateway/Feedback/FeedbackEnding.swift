@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// The decision when the end of a feedback list follows its rows, without I/O.
+/// The decision when to send close_notify after the rows of a feedback list, without I/O.
 ///
 /// ```
 ///             rows are with    ┌────────────────┐ the reader's   ┌─────────┐ time
@@ -8,9 +8,9 @@ internal import NIOCore
 ///                              └────────────────┘───────────────▶└─────────┘
 /// ```
 ///
-/// Libraries in Go drop the last row if they read it together with the end. So the end is a write of its own. Before
-/// it, there is a pause in which the reader takes the rows from its system. The pause grows with the number of rows,
-/// because a reader may write each row to a database.
+/// Libraries in Go drop the last row if they read it together with close_notify. So close_notify is a write of its
+/// own. In a pause before this write, the reader takes the rows from its system. The pause grows with the number of
+/// rows, because a reader may write each row to a database.
 struct FeedbackEnding {
     private enum State {
         case writing
@@ -19,8 +19,8 @@ struct FeedbackEnding {
         case ended
     }
 
-    /// The shortest pause after the last acknowledgement, without the round trip that is added. It is as long as
-    /// ``GatewayBounds/outputDelay``.
+    /// The shortest pause after the last acknowledgement, without the round trip that is added. The pause is as long
+    /// as ``GatewayBounds/outputDelay``.
     static let pause: TimeAmount = .milliseconds(200)
     static let pauseOfRow: TimeAmount = .milliseconds(5)
     static let longestPause: TimeAmount = .seconds(5)

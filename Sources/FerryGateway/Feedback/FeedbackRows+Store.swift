@@ -1,7 +1,7 @@
 internal import FerryCore
 
-/// A row of ``StoreTable/feedback``. The key is the length of the client's name (1), the name and the token. The value
-/// is APNs' time (4), big-endian.
+/// A row of ``StoreTable/feedback``. The key is the length of the client's name (1 byte), the name and the token. The
+/// value is APNs' time (4 bytes, big-endian).
 extension FeedbackRows.Change {
     func row(identities: [String]) -> StoreChange {
         StoreChange(

@@ -2,7 +2,8 @@ internal import DequeModule
 package import NIOCore
 
 /// The devices that lost the app, for each client. A device stays listed until a reader of the feedback service has
-/// received it.
+/// received the row of the device. A row also goes if APNs accepts a later notification to its token, or if the client
+/// has more rows than ``limit``.
 ///
 /// ```
 ///           ┌────────┐  claim   ┌─────────┐ read to the end
@@ -12,7 +13,7 @@ package import NIOCore
 ///                └──────────────────────────┘
 /// ```
 package struct FeedbackRows: Sendable {
-    /// The rows that were given to one reader. They count as read when the reader has received all of them.
+    /// The rows that were given to one reader. The rows count as read when the reader has received all of them.
     package struct Claim: Hashable, Sendable {
         package let id: UInt64
         package let rows: [Row]
@@ -41,12 +42,12 @@ package struct FeedbackRows: Sendable {
         case memory
         /// In this table. The store of this gateway has the rows, too, so they are here again after a restart.
         case store
-        /// In a ``SharedStore``. This table has only the newest rows of this gateway. By them it finds the row of a
-        /// device that has the app again, and removes the row.
+        /// In a ``SharedStore``. This table has only the newest rows of this gateway. With these rows, the table
+        /// finds the row of a device that has the app again, and removes the row from the store.
         case sharedStore
     }
 
-    /// The largest number of rows of one client. So many rows take some hundred megabytes.
+    /// The largest number of rows of one client. A million rows take about a hundred megabytes.
     package static let limit = 1_000_000
     /// The largest number of rows of one client in this table if a ``SharedStore`` has the rows. No reader takes these
     /// rows out of the table.
@@ -137,8 +138,8 @@ package struct FeedbackRows: Sendable {
         return Claim(id: self.lastClaim, rows: rows)
     }
 
-    /// Notes that the reader has received all rows. If the claim has already run out, its rows are listed again
-    /// already, and the next reader gets them a second time.
+    /// Notes that the reader has received all rows. If a later claim has already listed these rows again after
+    /// ``claimTime``, this call has no effect, and another reader gets the rows a second time.
     package mutating func read(_ claim: Claim) {
         guard let claimed = self.claims.removeValue(forKey: claim.id) else { return }
         // If the token was listed again meanwhile, the store keeps the new row.

@@ -6,21 +6,22 @@ internal import FerryServer
 internal import NIOCore
 internal import NIOTLS
 
-/// The last handler of a feedback connection. It writes the client's rows, and after the pause of ``FeedbackEnding``
-/// the close_notify. It closes the connection when the client has ended its side.
+/// The last handler of a feedback connection. It writes the client's rows, and sends close_notify after the pause of
+/// ``FeedbackEnding``. It closes the connection when the client has ended its side.
 ///
-/// The rows are removed only under three conditions: the client has ended its side, with close_notify or by closing its
-/// socket; the client's system has acknowledged every byte; and no reset has come. A program that closes a socket
-/// without reading all of it sends a reset. Behind a proxy, only close_notify counts as the end of the client's side.
-/// The acknowledgements come from the proxy's system, and a proxy may end the connection for any reason.
+/// The rows are removed only under three conditions: the client has ended its side, with close_notify or by closing
+/// its socket; the client's system has acknowledged every byte; and no reset has come. The system sends a reset if a
+/// program closes a socket before it has read every byte. Behind a proxy, only close_notify counts as the end of the
+/// client's side. The acknowledgements come from the proxy's system, and a proxy may end the connection for any
+/// reason.
 final class GatewayFeedbackHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     private enum State {
         case handshaking
-        /// The handshake is over, or the connection was closed to make a place for another. A later error is not
-        /// reported.
+        /// The handshake is over, or the gateway closed the connection to make room for another connection. A later
+        /// error is not reported.
         case known
     }
 
@@ -53,10 +54,11 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         context.fireChannelActive()
     }
 
-    /// Closes the connection, so that another can take its place. The rows of this client stay listed.
+    /// Closes the connection, so that another connection can take its place. The rows of this client stay listed.
     private func makeRoom(_ context: ChannelHandlerContext) {
         self.driver.refused(self.source.name, .place, GatewayDriver.tookPlace)
-        // In this state, the TLS error that follows the close is not reported. It would look like a check of the port.
+        // In this state, the TLS error that follows the close is not reported. The report would look like a check of
+        // the port.
         self.state = .known
         SocketHandler.close(context.channel)
     }
@@ -75,7 +77,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         let identity = self.doors.clients(for: self.tls.requestedServerName)?
             .identity(of: self.tls.peerCertificate, self.tls.isPeerChainVerified)
         guard let identity else {
-            // The handshake has accepted this client, so a reload has removed it meanwhile.
+            // The handshake has accepted this client, so a reload has removed the client meanwhile.
             self.driver.refused(self.source.name, .removed)
             return context.close(promise: nil)
         }
@@ -99,8 +101,8 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         if rows.isEmpty {
             self.sendEnd(context)
         } else {
-            // A reader that gets rows has ``FeedbackRows/claimTime`` to read them. So its wait among the silent
-            // connections ends here.
+            // A reader that gets rows has ``FeedbackRows/claimTime`` to read them. So the reader's wait among the
+            // silent connections ends here.
             self.place.end()
             context.writeAndFlush(self.wrapOutboundOut(bytes)).assumeIsolated().whenSuccess {
                 self.isWritten = true
@@ -167,7 +169,8 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         context.fireChannelInactive()
     }
 
-    /// Reports the refused client. TLS and the channel close by themselves after an error.
+    /// Reports a failed handshake, or a faulty header of a proxy. TLS and the channel close by themselves after an
+    /// error.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let certificate = self.doors.clients(for: self.tls.requestedServerName)?.takeRefused()
         if let fault = error as? ProxyHeaderFault { self.driver.refused(self.source.name, fault) }

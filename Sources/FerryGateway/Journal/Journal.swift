@@ -13,10 +13,10 @@ internal import NIOCore
 ///
 /// Some actions wait until a record is durable:
 /// * A notification goes to the upstream after its record.
-/// * A notification to a device that lost the app counts as accepted after the row of the feedback list.
+/// * A notification to a device that lost the app counts as accepted after its row in the feedback list.
 /// * An error response is written after the record of its episode.
 ///
-/// The owner of a record remembers ``number``, and acts when ``durable`` has reached it.
+/// The owner of a record remembers ``number``, and acts when ``durable`` has reached the remembered number.
 package struct Journal {
     private struct Pending {
         var commit: StoreCommit
@@ -69,8 +69,8 @@ package struct Journal {
     private var openedAt: NIODeadline?
 
     private var pending: Deque<Pending> = []
-    /// When the present wait for the store began: at its last answer, or at a later commit before which no commit
-    /// waited.
+    /// When the present wait for the store began: at the store's last answer, or later, when a segment was closed
+    /// while no commit waited.
     private var heardAt = NIODeadline.distantPast
     /// The number up to which all segments are durable.
     private(set) var durable: UInt64
@@ -78,8 +78,8 @@ package struct Journal {
     private var sweepAt: NIODeadline?
     private var events: [GatewayEvent] = []
 
-    /// The epochs whose numbers have at most 62 bits. Longer numbers do not fit into an `apns-id`, and SQLite sorts
-    /// numbers of 64 bits before 0.
+    /// The epochs whose numbers have at most 62 bits. Longer numbers do not fit into an `apns-id`. SQLite takes
+    /// numbers of 64 bits for negative, and sorts them before 0.
     static let epochs: Range<UInt64> = 1..<1 << 22
 
     /// The first number that an epoch uses for segments, connections and jobs. No number is used in two epochs.
@@ -140,7 +140,7 @@ package struct Journal {
         }
     }
 
-    /// Notes that a job may have arrived and is repeated.
+    /// Notes that the notification of a job may have arrived, and is sent once more.
     mutating func doubted(_ id: JobID, now: Moment) {
         self.begin(now: now)
         self.buffer.write(doubted: id)
@@ -155,7 +155,7 @@ package struct Journal {
     }
 
     mutating func over(_ episode: EpisodeID, now: Moment) {
-        // An episode that began with a crash has no record, so its end needs none.
+        // The episode of a crash has this sequence number and no record, so its end needs no record, either.
         guard episode.sequence != .max else { return }
         self.begin(now: now)
         self.buffer.write(over: episode)
@@ -222,7 +222,8 @@ package struct Journal {
         self.entry?.live += 1
     }
 
-    /// Notes a letter that is sent again, and removes its row. The job may go to the upstream once ``number`` is durable.
+    /// Notes a letter that is sent again, and removes its row. The job may go to the upstream once ``number`` is
+    /// durable.
     mutating func retry(_ job: inout Job, as id: JobID, from row: StoreChange, now: Moment) {
         self.readAgain(&job, as: id, now: now)
         self.changes.append(row)
@@ -246,7 +247,8 @@ package struct Journal {
         job.segment = self.number
         job.wait = .store
         self.isAwaited = true
-        // The job has an older number than the jobs that were read in this segment.
+        // The job's number is outside the range ``SegmentTable/Entry/jobs``, because the job was read before this
+        // segment.
         self.entry?.carried.append(id)
         self.entry?.count += 1
         self.entry?.live += 1
@@ -288,8 +290,9 @@ package struct Journal {
 
     // MARK: Commits
 
-    /// The state of the spool, as far as the store decides it: open while the store keeps up, waiting while the store
-    /// may soon recover, and otherwise full.
+    /// The state of the spool, as far as the store decides it. The spool is open while the store refuses nothing, and
+    /// the oldest record has waited less than ``GatewayBounds/Journal/patience``. The spool is full when this record
+    /// has waited for ``GatewayBounds/Journal/outage``, or another process has the store. Otherwise the spool waits.
     func spool(now: NIODeadline) -> GatewayConnection.Spool {
         let waiting = (self.pending.first?.openedAt ?? self.openedAt).map { now - $0 } ?? .zero
         switch self.state {
@@ -310,13 +313,13 @@ package struct Journal {
 
     var isFenced: Bool { if case .fenced = self.state { true } else { false } }
 
-    /// Whether the process need not wait for the store at its end, because no record waits or the store accepts
-    /// nothing. Call ``tryNow()`` first.
+    /// Whether the end of the process may stop waiting for the store. The result is true if no record waits, or if the
+    /// store does not answer, has refused the last try, or belongs to another process. Call ``tryNow()`` first.
     var isOver: Bool {
         switch self.state {
         case .good: self.isIdle
         case .silent, .fenced: true
-        // The store may not have answered the last try yet.
+        // While the store has the first commit without an answer, the last try is not over.
         case .refused: self.lastTry == .made && self.pending.first?.isSent != true
         }
     }
@@ -470,8 +473,9 @@ package struct Journal {
         return next == .distantFuture ? nil : next
     }
 
-    /// Notes that the store has not answered for too long. Once in each ``GatewayBounds/Journal/sweep``, drops
-    /// segments, and returns the segments whose unanswered jobs must be rewritten.
+    /// Reports a store that has not answered for ``GatewayBounds/Journal/patience``. Once in each
+    /// ``GatewayBounds/Journal/sweep``, drops segments that are not needed, and returns the segments whose unanswered
+    /// jobs must be rewritten.
     mutating func timePassed(now: NIODeadline) -> [SegmentTable.Entry] {
         if case .good = self.state, !self.pending.isEmpty, self.heardAt + GatewayBounds.Journal.patience <= now {
             self.state = .silent

@@ -40,14 +40,14 @@ enum JournalRecord: Hashable {
     case copy(Reader, JobID, readAt: UInt32, ReplayKey, isConstant: Bool)
     /// The final answer to a job.
     case answered(JobID, JobFate)
-    /// The error response that opens the episode may have been written. The job is that of the named notification; nil
-    /// if the notification has no job.
+    /// The error response that opens the episode may have been written. The job is the job of the notification that
+    /// the response names; nil if that notification has no job.
     case told(EpisodeID, JobID?)
     /// The episode is over. No copies are expected any more.
     case over(EpisodeID)
     /// The error response was not written, and will not be written.
     case untold(EpisodeID)
-    /// The job may have arrived, and is sent once more.
+    /// The notification of the job may have arrived, and is sent once more.
     case doubted(JobID)
 
     typealias Reader = Job.Reader

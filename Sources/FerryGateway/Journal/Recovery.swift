@@ -7,8 +7,9 @@ internal import NIOCore
 /// send.
 ///
 /// A notification without an answer may have arrived, and is sent again with the same `apns-id`. A client that got an
-/// error response may still repeat followers. A client whose connection was open at the kill may repeat its last
-/// notifications. A rejection that no error response has named waits for the next push to the token.
+/// error response may still repeat followers, the notifications after the one that the response names. A client whose
+/// connection was open at the kill may repeat its last notifications. A rejection that no error response has named
+/// waits for the next push to the token.
 package struct Recovery {
     /// A notification that has no answer.
     struct Unanswered {
@@ -40,7 +41,8 @@ package struct Recovery {
         var kind: EpisodeKind
         var client: Client
         var followers: [Follower]
-        /// When the last notification on the connection was read, in UNIX seconds as the clock is set now.
+        /// When the last notification on the connection was read, in UNIX seconds as the clock is set now. Copies of
+        /// the connection's own followers do not count.
         var heardAt: Int64
     }
 
@@ -55,7 +57,7 @@ package struct Recovery {
         var job: JobID
         var key: ReplayKey
         var isConstant: Bool
-        /// The time in UNIX seconds, by the present clock.
+        /// When the notification was read, in UNIX seconds by the present clock.
         var time: Int64
     }
 
@@ -100,16 +102,17 @@ package struct Recovery {
         self.makeKey = makeKey
     }
 
-    /// The time of a record by the present clock. Within the same boot, the monotonic clock gives the time, because the
-    /// wall clock may have been set meanwhile. After another boot, the wall clock gives it, and a time in the future
-    /// counts as now.
+    /// The time of a record by the present clock. Within the same boot, the monotonic clock gives the time, because
+    /// the wall clock may have been set meanwhile. If the boot of the segment is another one or not known, the wall
+    /// clock gives the time, and a time in the future counts as now.
     private func time(_ readAt: UInt32, in segment: SegmentTime?) -> Int64 {
         let present = Int64(self.now.epochSeconds)
         let milliseconds = self.now.monotonic.uptimeNanoseconds / 1_000_000
         guard let segment, let boot, segment.boot == boot, segment.milliseconds <= milliseconds else {
             return min(Int64(readAt), present)
         }
-        // A rewritten notification was read before its segment was opened, so its age is added.
+        // The segment has only the time of its close. A notification was read before that time, and a rewritten
+        // notification long before. The age is the difference between the close and the reading by the wall clock.
         let age = max(Int64(segment.epochSeconds) - Int64(readAt), 0)
         return present - Int64((milliseconds - segment.milliseconds) / 1000) - age
     }
@@ -160,8 +163,9 @@ package struct Recovery {
                 on: reader.connection
             )
         case .copy(let reader, let job, let readAt, let key, let isConstant):
-            // The copy has come, so the follower waits for no other copy. If another error response was written on the
-            // connection of the copy, the copy is also a follower of that error response.
+            // The copy has come, so the follower waits for no other copy. If the error response of the follower's
+            // episode was written on the copy's connection, nothing else is noted. Otherwise the copy may become a
+            // follower of another error response, or of a crash.
             let matched = self.episodes.removeValue(forKey: job)
             if let matched, self.connections[reader.connection]?.told == matched { return }
             let time = self.time(readAt, in: closedAt)
@@ -204,8 +208,8 @@ package struct Recovery {
             self.open[told]?.frames.append(frame)
             return
         }
-        // Frames that are too old or too many are dropped, because neither an error response nor a crash makes them
-        // followers.
+        // Frames that are too old, or above ``GatewayBounds/crashFrames``, are dropped, because neither an error
+        // response nor a crash makes them followers.
         while let first = self.connections[id]?.frames.first,
             first.time + GatewayBounds.Journal.crashAge + GatewayBounds.Journal.episodeAge.nanoseconds / 1_000_000_000
                 < frame.time
@@ -230,7 +234,8 @@ package struct Recovery {
     /// The names of the identities that have unanswered notifications.
     var identities: Set<String> { Set(self.unanswered.values.map(\.client.identity)) }
 
-    /// The open episodes, and one more for each connection that was open at the kill.
+    /// Returns the open episodes, and one more for each connection that was open at the kill. Episodes without
+    /// followers are left out.
     mutating func takeEpisodes() -> [Episode] {
         var result: [Episode] = []
         for (id, open) in self.open.sorted(by: { $0.key.connection.rawValue < $1.key.connection.rawValue }) {
@@ -270,8 +275,8 @@ package struct Recovery {
         return Episode(id: id, kind: kind, client: client, followers: followers, heardAt: heardAt)
     }
 
-    /// The rejections that no error response has named. Call it after ``takeEpisodes()``. The rejection of a follower
-    /// waits for its copy.
+    /// The rejections that no error response has named. The rejection of a follower waits for a copy of the follower.
+    /// Call this after ``takeEpisodes()``, which decides the followers after a crash.
     var untold: [(job: JobID, rejected: Rejected, isFollower: Bool)] {
         let told = Set(self.told.values)
         return self.rejected.filter { !told.contains($0.key) }.map { job, rejected in

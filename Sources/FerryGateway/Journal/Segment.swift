@@ -20,7 +20,8 @@ enum Segment {
     typealias Checksum = ([UInt8]) -> UInt64
 
     /// The length at which a segment is committed, in bytes. A shorter segment is committed after
-    /// ``GatewayBounds/Journal/commitTime``, or immediately if an action waits for it and the store is idle.
+    /// ``GatewayBounds/Journal/commitTime``, or immediately if an action waits for the segment and no commit is without
+    /// an answer. A shorter segment stays open while ``GatewayBounds/Journal/underWay`` commits have no answer.
     static let limit = 256 << 10
 
     private static let magic: UInt32 = 0x4652_594a

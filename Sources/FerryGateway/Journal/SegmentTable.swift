@@ -4,10 +4,11 @@ internal import NIOCore
 
 /// The segments in the store, the oldest first, and the reasons to keep them.
 ///
-/// Segments are dropped in their order, because later segments have the answers to the jobs of earlier ones. The oldest
-/// segment is dropped ``GatewayBounds/Journal/lifetime`` after its last job was answered, unless an open episode needs
-/// it. If few jobs are unanswered, the unanswered jobs of the oldest segments are rewritten. So the size of the store
-/// depends on the unanswered jobs.
+/// Segments are dropped in their order, because later segments have the answers to the jobs of earlier segments. The
+/// oldest segment is dropped ``GatewayBounds/Journal/lifetime`` after its opening and after its last answer. An open
+/// episode keeps its segments longer, while all segments together are shorter than
+/// ``GatewayBounds/Journal/pinnedLength``. If few jobs are unanswered, the unanswered jobs of the oldest segments are
+/// rewritten. So the size of the store depends on the unanswered jobs.
 struct SegmentTable {
     struct Entry {
         let number: UInt64
@@ -69,14 +70,14 @@ struct SegmentTable {
 
     // MARK: Episodes
 
-    /// Keeps the segments that were opened at `since` or later, until ``over(_:)`` is called. The last of them is
-    /// `last`, or else the segment that ``closed(_:at:)`` names.
+    /// Keeps the segments that were opened at `since` or later, up to the segment `last`, until ``over(_:)`` is called.
+    /// If `last` is nil, ``closed(_:at:)`` names the last segment. Until then, all newer segments are kept.
     mutating func open(_ episode: EpisodeID, since: NIODeadline, last: UInt64? = nil) {
         let first = self.entries.first { $0.openedAt >= since }?.number
         self.pins[episode] = Pin(first: first ?? (self.entries.last?.number ?? 0) + 1, last: last)
     }
 
-    /// Notes that no later segment has notifications of the connection.
+    /// Notes that no segment after `number` has notifications of the connection.
     mutating func closed(_ connection: ConnectionID, at number: UInt64) {
         for episode in self.pins.keys where episode.connection == connection && self.pins[episode]?.last == nil {
             self.pins[episode]?.last = number

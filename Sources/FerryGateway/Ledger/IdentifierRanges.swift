@@ -1,7 +1,7 @@
-/// A set of numbers, kept as a few ranges. If there are too many ranges, the nearest two are joined. The set then also
-/// has numbers that were not inserted. It never lacks an inserted number.
+/// A set of numbers, kept as at most ``GatewayBounds/identifierRanges`` ranges. Above this number, the nearest two
+/// ranges are joined. The set then also has numbers that were not inserted. The set never lacks an inserted number.
 ///
-/// Cost: constant for numbers that count upwards, otherwise a search in ``GatewayBounds/identifierRanges`` ranges.
+/// Cost: constant for numbers that count upwards, otherwise a search in all ranges.
 struct IdentifierRanges: Sendable {
     /// The ranges: disjoint, ascending, and not adjacent.
     private(set) var ranges: [ClosedRange<UInt32>] = []
@@ -10,7 +10,7 @@ struct IdentifierRanges: Sendable {
 
     var isFull: Bool { self.ranges.count >= GatewayBounds.identifierRanges }
 
-    /// Inserts a number. Returns whether the set had it.
+    /// Inserts a number. Returns whether the set already had this number.
     mutating func insert(_ number: UInt32) -> Bool {
         // The common case: the client counts upwards.
         if let last = self.ranges.last, last.upperBound < number, last.upperBound + 1 == number {

@@ -27,7 +27,8 @@ struct IdentifierSet: Sendable {
     /// Whether two different identifiers came, so that the client numbers its notifications.
     var hasSeveral: Bool { self.numbers.ranges.count > 1 || (self.numbers.ranges.first?.count ?? 0) > 1 }
 
-    /// Whether only one notification so far has this identifier. The caller knows that at least one has it.
+    /// Whether only one notification so far has this identifier. The caller knows that a notification has the
+    /// identifier. The result is also false if the set cannot tell a unique identifier from a repeated one.
     func isUnique(_ identifier: UInt32) -> Bool { !self.isOverfull && !self.repeated.contains(identifier) }
 
     /// - Parameter isCopy: whether the notification came before with this identifier. Such a repeat does not set
@@ -47,7 +48,7 @@ struct IdentifierSet: Sendable {
         self.noteRepeated(identifier)
     }
 
-    /// Makes the set of reversed identifiers, before any ranges are joined.
+    /// Makes the set of reversed identifiers. Call this function before a join over a gap adds other numbers.
     private mutating func reverse() {
         guard self.numbers.ranges.reduce(0, { $0 + $1.count }) <= Self.reversible else {
             self.reversed = .unknown

@@ -4,8 +4,8 @@ internal import NIOCore
 
 /// The notifications of one client connection, in the order in which they were read, with their results.
 ///
-/// An error response names one notification, and means that all before it were accepted. So only the oldest rejection
-/// can be told, and only after everything before it is resolved.
+/// An error response names one notification, and means that all earlier notifications were accepted. So an error
+/// response can tell only the oldest rejection, and only after all notifications before that rejection are resolved.
 ///
 /// ```
 ///                   kept        kept
@@ -16,7 +16,8 @@ internal import NIOCore
 ///             rejection      head: the oldest unresolved
 /// ```
 ///
-/// Without a rejection, all notifications before the head are forgotten, except those that ``keepFollowers(of:)`` keeps.
+/// Without a rejection, all notifications before the head are forgotten. Only the followers of ``keepFollowers(of:)``
+/// stay.
 struct Ledger: Sendable {
     /// A notification as it was read.
     struct Frame: Sendable {
@@ -51,14 +52,15 @@ struct Ledger: Sendable {
     private struct Entry: Sendable {
         var frame: Frame
         var readAt: NIODeadline
-        /// Whether the notification was released: the client counts it as accepted, and its result no longer matters
-        /// here.
+        /// Whether the notification was released: the client counts the notification as accepted, and the ledger
+        /// ignores a later result.
         var isReleased = false
 
         var isResolved: Bool { self.isReleased || self.frame.fate != .running }
     }
 
-    /// A rejected notification. Everything before it is resolved.
+    /// A rejected notification. All notifications before ``Ledger/rejection`` are resolved. The rejections that
+    /// ``Ledger/removeAll()`` returns may have unresolved notifications before them.
     struct Rejection: Hashable, Sendable {
         var sequence: UInt64
         var identifier: UInt32?
@@ -68,7 +70,7 @@ struct Ledger: Sendable {
         var isProbe: Bool
     }
 
-    /// A notification that counts as accepted. Everything before it is resolved.
+    /// A notification that counts as accepted. All notifications before this one are resolved.
     struct Accepted: Hashable, Sendable {
         var sequence: UInt64
         var identifier: UInt32?
@@ -78,16 +80,16 @@ struct Ledger: Sendable {
     private var entries: Deque<Entry> = []
     /// The sequence number of the first kept entry.
     private var start: UInt64 = 0
-    /// The sequence number of the oldest unresolved notification.
+    /// The sequence number of the oldest unresolved notification; ``next`` if all are resolved.
     private var head: UInt64 = 0
     /// The oldest rejection before the head that was not given up.
     private(set) var rejection: Rejection?
     private(set) var lastAccepted: Accepted?
-    /// The first follower of the notification that status 10 will name; nil if no status 10 waits.
+    /// The sequence number after the notification that status 10 will name; nil if no status 10 waits.
     private var firstKept: UInt64?
     private var identifiers = IdentifierSet()
     private var window = ReadingWindow()
-    /// The number of unresolved notifications. A notification after the head that has its result does not count.
+    /// The number of unresolved notifications. Resolved notifications after the head do not count.
     private var unresolvedCount = 0
     /// The bytes of all unresolved notifications together.
     private var unresolvedBytes = 0
@@ -105,10 +107,10 @@ struct Ledger: Sendable {
 
     var windowSize: Int { self.window.size }
 
-    /// Whether everything that was read is resolved.
+    /// Whether all notifications that were read are resolved.
     var isResolved: Bool { self.head == self.next }
 
-    /// Whether the notification that was read last is rejected, and was not released before.
+    /// Whether the notification that was read last is kept and rejected, and was not released before.
     var endsWithRejection: Bool {
         guard let last = self.entries.last, !last.isReleased, case .rejected = last.frame.fate else { return false }
         return true
@@ -117,23 +119,24 @@ struct Ledger: Sendable {
     /// Whether the gateway may read more.
     var hasRoom: Bool { self.unresolvedCount < self.window.size && self.hasMemory }
 
-    /// Whether the gateway may read more, as far as the memory allows.
+    /// Whether the bounds of memory let the gateway read more. The window does not count.
     var hasMemory: Bool {
         self.unresolvedBytes < GatewayBounds.windowBytes && self.entries.count < GatewayBounds.followers
     }
 
-    /// Returns whether this identifier names only one notification of the connection.
+    /// Returns whether this identifier names only one notification of the connection; see
+    /// ``IdentifierSet/isUnique(_:)``.
     func isUnique(_ identifier: UInt32) -> Bool { self.identifiers.isUnique(identifier) }
 
     /// Returns the number of notifications that were read after this one.
     func followerCount(of sequence: UInt64) -> Int { Int(self.next - min(sequence + 1, self.next)) }
 
-    /// The job of a notification; nil if it has no job, or is not kept.
+    /// The job of a notification; nil if the notification has no job, or is not kept.
     func job(of sequence: UInt64) -> JobID? {
         self.index(of: sequence).flatMap { self.entries[$0].frame.follower?.job }
     }
 
-    /// The key of a notification; nil if it has no job, or is not kept.
+    /// The key of a notification; nil if the notification has no job, or is not kept.
     func key(of sequence: UInt64) -> ReplayKey? {
         self.index(of: sequence).flatMap { self.entries[$0].frame.follower?.key }
     }
@@ -142,7 +145,8 @@ struct Ledger: Sendable {
 
     /// Adds a notification, and returns its sequence number.
     ///
-    /// - Parameter isCopy: whether the client sends it again under the identifier that it had on this connection.
+    /// - Parameter isCopy: whether the client sends the notification again, under the same identifier on this
+    ///   connection.
     @discardableResult
     mutating func append(_ frame: Frame, isCopy: Bool = false, now: NIODeadline) -> UInt64 {
         let sequence = self.next
@@ -153,8 +157,8 @@ struct Ledger: Sendable {
         return sequence
     }
 
-    /// Notes a result. Returns false if the client already counts the notification as accepted, or if the notification
-    /// is not kept. An error response can then no longer tell its rejection.
+    /// Notes a result. Returns false if the notification already has a result, or was released, or is not kept, or if
+    /// the fate is `running`. No error response can then tell this result, even if the result is a rejection.
     mutating func settle(_ sequence: UInt64, _ fate: JobFate, now: NIODeadline) -> Bool {
         assert(sequence < self.next, "a result belongs to a notification that was read")
         guard fate != .running, let index = self.index(of: sequence), !self.entries[index].isResolved else {
@@ -166,8 +170,8 @@ struct Ledger: Sendable {
         return true
     }
 
-    /// Counts a notification as accepted while its job is running, because the spool has it. Returns false if the
-    /// notification is resolved.
+    /// Counts a notification as accepted while its job is running, because the spool has the job. Returns false if
+    /// the notification is resolved or is not kept.
     mutating func release(_ sequence: UInt64, now: NIODeadline) -> Bool {
         guard let index = self.index(of: sequence), !self.entries[index].isResolved else { return false }
         self.entries[index].isReleased = true
@@ -176,7 +180,8 @@ struct Ledger: Sendable {
         return true
     }
 
-    /// Releases the notifications whose time has come, and returns their jobs.
+    /// Releases the notifications that were read ``GatewayBounds/release`` ago and are unresolved. Returns their
+    /// jobs.
     mutating func releaseDue(now: NIODeadline) -> [JobID] {
         guard let due = self.nextRelease, due <= now else { return [] }
         var jobs: [JobID] = []
@@ -197,7 +202,7 @@ struct Ledger: Sendable {
         self.index(of: self.head).map { self.entries[$0].readAt + GatewayBounds.release }
     }
 
-    /// Gives up the present rejection, because this connection has told it or will not tell it.
+    /// Gives up the present ``rejection``, because this connection has told this rejection or will never tell it.
     mutating func pass() {
         guard let passed = self.rejection else { return }
         self.rejection = nil
@@ -209,17 +214,18 @@ struct Ledger: Sendable {
         self.forget()
     }
 
-    /// Keeps everything after this notification, because a last word that names it waits for the journal. The client
-    /// will repeat the kept notifications, whatever their results are.
+    /// Keeps all notifications after this one, because a status 10 that names this one waits to be written. The
+    /// client will repeat the kept notifications, whatever their results are.
     mutating func keepFollowers(of sequence: UInt64) { self.firstKept = sequence + 1 }
 
-    /// Notes that the last word has been written. Its episode has the followers now.
+    /// Notes that this connection tells its error response. The episode of the response has a copy of the followers,
+    /// so the ledger need not keep them.
     mutating func forgetFollowers() {
         self.firstKept = nil
         self.forget()
     }
 
-    /// The notifications after this one that have a job, in order. The fate of a released one is `running`.
+    /// The notifications after this one that have a job, in order. A released notification has the fate `running`.
     func followers(of sequence: UInt64) -> [Follower] {
         let first = Int(min(max(sequence + 1, self.start), self.next) - self.start)
         return self.entries.dropFirst(first).compactMap { entry in
@@ -229,7 +235,7 @@ struct Ledger: Sendable {
         }
     }
 
-    /// Removes everything. Returns the rejections that were not given up.
+    /// Removes all notifications. Returns the rejections that were not given up.
     mutating func removeAll() -> [Rejection] {
         let first = self.rejection?.sequence ?? self.head
         let rejections = (first..<self.next).compactMap { sequence in

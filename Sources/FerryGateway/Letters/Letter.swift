@@ -1,11 +1,11 @@
 package import FerryCore
 internal import NIOCore
 
-/// A dead letter, or a notification that may have arrived. The gateway does not send it again by itself. The letter has
-/// everything that an operator needs to send it again.
+/// A notification that was given up (a dead letter), or that may have arrived. The gateway does not send such a
+/// notification again by itself. The letter has everything that an operator needs to send the notification again.
 ///
-/// A letter is a row of ``StoreTable/letters``. The key is the `apns-id` (16 bytes), which ends with the number of the
-/// job. The value, big-endian:
+/// A letter is a row of ``StoreTable/letters``. The key is the `apns-id` (16 bytes), which ends with the number of
+/// the job. The value is big-endian; the numbers are sizes in bytes:
 ///
 /// ```
 ///   version 1, ended at 4, read at 4, expiration 4, priority 1, may have arrived 1, attempts 2,
@@ -34,7 +34,8 @@ package struct Letter: Hashable, Sendable {
     package var priority: UInt8
     /// Whether the notification may have arrived. If the letter is sent again, the notification may arrive twice.
     package var mayHaveArrived: Bool
-    /// The number of times that the notification was sent.
+    /// The number of times that the notification was sent since the start of the process that made the letter, or
+    /// since an operator last sent the notification again.
     package var attempts: UInt16
     package var token: [UInt8]
     package var payload: [UInt8]
@@ -94,7 +95,7 @@ package struct Letter: Hashable, Sendable {
         return APNSID.parse(Array(groups.joined(separator: CollectionOfOne(UInt8(ascii: "-")))))
     }
 
-    /// The number of the job in a key. A letter that is sent again keeps the number, and with it the `apns-id`.
+    /// The number of the job in a key. A letter that is sent again keeps the number and the `apns-id`.
     static func job(ofKey key: [UInt8]) -> JobID {
         let low = key.suffix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         // The first two bits are the variant of the UUID (RFC 9562, section 4.1).

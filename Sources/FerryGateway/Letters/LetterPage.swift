@@ -7,7 +7,7 @@ package struct LetterPage: Hashable, Codable, Sendable {
     package var next: String?
 }
 
-/// A letter as operators see it. Only the answer for one letter has the payload.
+/// A letter, for operators. The payload is nil in a list, and present in the answer for one letter.
 package struct LetterRow: Hashable, Codable, Sendable {
     package var apnsID: String
     package var client: String
@@ -17,6 +17,7 @@ package struct LetterRow: Hashable, Codable, Sendable {
     package var reason: String
     /// When the notification became a letter, in UNIX seconds.
     package var endedAt: UInt32
+    /// When the notification was read, or last sent again by an operator, in UNIX seconds.
     package var readAt: UInt32
     /// The expiration in UNIX seconds; 0 for one attempt at delivery.
     package var expiration: UInt32

@@ -38,8 +38,9 @@ package struct LetterShelf: Sendable {
 
     private let limit: Int
     private var entries: [JobID: Entry] = [:]
-    /// The letters in the order of their ends, including removed letters. A letter from a time when the clock ran ahead
-    /// stands behind the others. In front of them, it would keep them from being removed.
+    /// The letters in the order of their ends, including removed letters. If the clock ran ahead when a letter ended,
+    /// the letter stands behind the others. At the front, this letter would stop every sweep before the letters
+    /// behind it.
     private var order: Deque<(key: [UInt8], endedAt: UInt32)> = []
     private(set) var figures = Figures()
     private var isSorted = true
@@ -81,12 +82,12 @@ package struct LetterShelf: Sendable {
         return changes
     }
 
-    /// Removes a letter. Returns false if it was removed before.
+    /// Removes a letter. Returns false if the table does not have the letter.
     mutating func remove(_ id: JobID) -> Bool {
         guard let entry = self.entries.removeValue(forKey: id) else { return false }
         self.figures.count -= 1
         self.figures.bytes -= entry.length
-        // Without this, the order would grow with each letter that is sent again and ends again.
+        // Without this removal, ``order`` would grow with each letter that is sent again and ends again.
         if self.order.count > 2 * self.entries.count + 64 {
             self.order.removeAll { self.entries[Letter.job(ofKey: $0.key)]?.endedAt != $0.endedAt }
         }

@@ -9,7 +9,7 @@ package final class ListFile: Sendable {
     /// Opens the file, and makes it if it does not exist. A FIFO without a reader stays closed until a program reads
     /// it.
     ///
-    /// - Parameter survivesPowerLoss: whether a batch waits for the disk.
+    /// - Parameter survivesPowerLoss: whether each batch is flushed to the disk before the answer to it.
     /// - Throws: ``Fault`` when the file cannot be written.
     package init(path: String, survivesPowerLoss: Bool = false) throws(Fault) {
         self.writer = ListWriter(path: path, survivesPowerLoss: survivesPowerLoss)
@@ -24,7 +24,7 @@ package final class ListFile: Sendable {
         package init(_ description: String) { self.description = description }
     }
 
-    /// Appends whole lines. A gateway does not call it again before its answer to this batch.
+    /// Appends whole lines. The caller must wait for the answer to a batch before it passes the next batch.
     ///
     /// - Parameter then: called once, on any thread.
     func write(_ batch: ListBatch, then: @escaping @Sendable (ListAnswer) -> Void) {

@@ -3,8 +3,8 @@ internal import FerryPlatform
 /// The end of a list of rejections, after the last noted place.
 ///
 /// A process may be killed after it wrote lines and before it noted their end. These lines are then behind the last
-/// noted place, in order, but other programs may have written lines between them. If the file was renamed meanwhile, it
-/// is searched in its directory.
+/// noted place, in order, but other programs may have written lines between them. If the file was renamed meanwhile,
+/// the next process looks for the file in the same directory.
 struct ListTail {
     /// The largest number of bytes that are read. It has room for a batch, and for lines of other programs.
     private static let longest = 4 << 20
@@ -16,7 +16,7 @@ struct ListTail {
 
     private let bytes: [UInt8]
 
-    /// Returns nil if the file cannot be read.
+    /// Returns nil if the file cannot be opened.
     init?(path: String, from offset: Int) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
@@ -32,7 +32,7 @@ struct ListTail {
         self.bytes = bytes
     }
 
-    /// The bytes after the last line break.
+    /// The bytes after the last line break; all bytes if there is no line break.
     var half: ArraySlice<UInt8> {
         self.bytes.lastIndex(of: UInt8(ascii: "\n")).map { self.bytes[($0 + 1)...] } ?? self.bytes[...]
     }
@@ -79,7 +79,7 @@ struct ListTail {
         return files
     }
 
-    /// Returns the offset from which on lines are new. A file that is shorter than before was copied and emptied, so
+    /// Returns the offset at which the new lines begin. A file that is shorter than before was copied and emptied, so
     /// all its lines are new.
     private static func offset(_ place: ListPlace, _ status: stat) -> Int {
         UInt64(status.st_size) < place.offset ? 0 : Int(place.offset)

@@ -2,7 +2,8 @@ internal import FerryPlatform
 
 /// The writer of a ``ListFile``. It opens the file, appends whole lines, and mends the end of the file after a kill.
 ///
-/// * A line that does not fit whole is removed again, so that no program reads half a line.
+/// * If the disk has no room for a whole line, the written half is removed, so that the list has whole lines only. The
+///   half stays if another program has appended to the file meanwhile.
 /// * If the file was renamed or removed, a new file is made under the name. So the list can be rotated.
 /// * Before the first batch, the file may have lines that an earlier process wrote before it was killed; see
 /// ``ListTail``.
@@ -52,8 +53,8 @@ final class ListWriter: @unchecked Sendable {
 
     // MARK: Opening
 
-    /// Opens the file, unless the file that is open still has the name. A FIFO without a reader stays closed, which is
-    /// no error.
+    /// Opens the file. Does nothing if the open file still has the name. A FIFO without a reader stays closed, and no
+    /// error is thrown.
     func begin() throws(ListFile.Fault) {
         var status = stat()
         if let file {
@@ -105,8 +106,8 @@ final class ListWriter: @unchecked Sendable {
         }
         guard let file else { return ListAnswer(count: 0, trouble: Self.unread) }
         guard file.isRegular else { return self.pass(batch.lines, to: file) }
-        // The half line is removed only now, because another process, which was ending, may still have been writing
-        // when the file was opened.
+        // The half line is removed only now. When the file was opened, an ending process may still have been writing
+        // to it.
         if !file.isMended {
             self.removeHalfLine(file)
             self.file?.isMended = true
@@ -140,7 +141,8 @@ final class ListWriter: @unchecked Sendable {
                 answer.count += 1
             }
             answer.trouble = String(cString: strerror(code))
-            // The half line is removed, unless another program has appended meanwhile.
+            // The half line is removed. If another program has appended meanwhile, the half line stays, because the
+            // truncation would remove the other program's bytes.
             if whole < written, self.length(of: file) == start + written {
                 ftruncate(file.descriptor, off_t(start + whole))
             }
@@ -149,7 +151,7 @@ final class ListWriter: @unchecked Sendable {
         return answer
     }
 
-    /// Writes as many bytes as there is room for.
+    /// Writes as many bytes as there is room for. `code` is the system's error if bytes are left; otherwise 0.
     private static func put(_ bytes: [UInt8], to descriptor: Int32) -> (written: Int, code: Int32) {
         bytes.withUnsafeBytes { bytes in
             var written = 0

@@ -17,7 +17,7 @@ internal import NIOCore
 /// is killed before the later commit, the file has lines behind the noted place. The next process looks there only for
 /// the lines of its first batch. So each batch waits for the later commit of the batch before it.
 ///
-/// If another process takes the store, each line belongs to one of the two, except for one batch; see
+/// If another process takes the store, each line belongs to one of the two processes, except for one batch; see
 /// ``leave(durable:)``.
 ///
 /// A ``SharedStore`` is a list of rejections itself. The file then has the events of this process only, and there are
@@ -25,6 +25,7 @@ internal import NIOCore
 package struct RejectionList: Sendable {
     /// The largest number of waiting lines. A million bytes are some 4,000 lines.
     package static let limit = 250_000
+    /// The largest size of the waiting lines, in bytes.
     package static let lengthLimit = 128 << 20
     /// The time between two tries while the file cannot be written.
     static let retry: TimeAmount = .seconds(1)
@@ -59,7 +60,7 @@ package struct RejectionList: Sendable {
     private var lastNumber: UInt64
     /// The number of lines, from the first on, that are being written to the file; nil if no batch is under way.
     private var underWay: Int?
-    /// The place after the last batch.
+    /// The place after the last batch; nil while no place is known.
     private var place: ListPlace?
     /// The segment of the journal that notes the place after the last batch.
     private var marked: UInt64 = 0
@@ -99,10 +100,11 @@ package struct RejectionList: Sendable {
     /// Whether every line is in the file.
     var isIdle: Bool { self.lines.isEmpty && self.underWay == nil }
 
-    /// The reason why the file cannot be written; nil if it can.
+    /// The reason why the file cannot be written; nil while the file takes lines.
     var trouble: String? { if case .refused(let trouble, _) = self.state { trouble } else { nil } }
 
-    /// Whether the file did not accept all lines at the last try. After ``tryNow()``, false until the next answer.
+    /// Whether the file did not accept all lines at the last try. False while a batch is under way, and after
+    /// ``tryNow()`` until the next answer.
     var isStuck: Bool {
         guard self.underWay == nil, case .refused(_, let retryAt) = self.state else { return false }
         return retryAt > .distantPast
@@ -149,17 +151,18 @@ package struct RejectionList: Sendable {
     /// notifications that were given up before the store had them. A batch that is being written stays, too, because it
     /// may be in the file already.
     ///
-    /// One batch may be listed by both processes. It is being written now, or it was written after the other process
-    /// took the store and before this process learned of that. There is only one such batch, because the next batch
-    /// waits for a commit, and the answer to the commit tells this process. The other process finds the lines of the
-    /// batch only if they are in the file before its own first batch; see ``ListTail``.
+    /// One batch may be listed by both processes. This batch is being written now, or was written after the other
+    /// process took the store, before this process learned of the change. There is only one such batch, because the
+    /// next batch waits for a commit, and the store's answer to the commit reports the new owner. The other process
+    /// finds the lines of the batch only if they are in the file before its own first batch; see ``ListTail``.
     ///
     /// If the other process took the store during a commit, the store may have the commit without having acknowledged
     /// it. Both processes may then list the lines of this commit, but no line is lost.
     ///
     /// - Parameter durable: the last segment that the store has acknowledged.
     mutating func leave(durable: UInt64) {
-        // At the end of the process, even lines of the batch that is being written may have been given up.
+        // At the end of the process, ``abandon(durable:)`` may already have dropped lines of the batch that is being
+        // written. So `underWay` can be larger than the number of lines.
         let rest = self.lines[min(self.underWay ?? 0, self.lines.count)...]
         guard rest.contains(where: { $0.isKnown(durable: durable) }) else { return }
         let kept = rest.filter { !$0.isKnown(durable: durable) }
@@ -170,7 +173,7 @@ package struct RejectionList: Sendable {
 
     /// Drops every line that the store does not keep, because the process ends.
     ///
-    /// - Parameter durable: the last segment in the store, if another process has taken it; otherwise nil.
+    /// - Parameter durable: the last segment in the store, if another process has taken the store; otherwise nil.
     /// - Returns: the number of dropped lines.
     mutating func abandon(durable: UInt64?) -> Int {
         let count = self.lines.count
@@ -184,9 +187,10 @@ package struct RejectionList: Sendable {
 
     // MARK: The file
 
-    /// Returns the next lines for the file; nil if no line is ready, or if the file must not be tried now.
+    /// Returns the next lines for the file; nil if no line is ready, if the place after the last batch is not durable,
+    /// or if the file must not be tried now.
     ///
-    /// - Parameter durable: the number up to which segments are durable.
+    /// - Parameter durable: the number of the last durable segment.
     mutating func takeBatch(durable: UInt64, now: NIODeadline) -> ListBatch? {
         guard self.isReady(durable: durable) else { return nil }
         if case .refused(_, let retryAt) = self.state, now < retryAt { return nil }
@@ -223,8 +227,8 @@ package struct RejectionList: Sendable {
             rows.append(StoreChange(.list, key: Self.placeKey, value: place.bytes))
         }
         if !rows.isEmpty { self.marked = segment }
-        // The file has no place, for example because it is a FIFO. A place that matches no file stands for it, so after
-        // a kill the last lines are written a second time.
+        // The file has no place, for example because the file is a FIFO. A place that matches no file is used
+        // instead. So after a kill, the last lines are written a second time.
         if underWay == 0, answer.place == nil, answer.trouble == nil {
             self.place = ListPlace(device: 0, inode: 0, offset: 0)
         }
@@ -245,7 +249,7 @@ package struct RejectionList: Sendable {
         self.state = .refused(trouble, retryAt: now + Self.retry)
     }
 
-    /// Lets the file be tried again at once.
+    /// Allows the next try at once, without the wait of ``retry``.
     mutating func tryNow() { if let trouble { self.state = .refused(trouble, retryAt: .distantPast) } }
 
     /// When to call ``takeBatch(durable:now:)`` again; nil if only an input can change the result.
@@ -254,7 +258,8 @@ package struct RejectionList: Sendable {
         return retryAt
     }
 
-    /// Whether there is a line for the file, and the store has all that must be durable before it.
+    /// Whether the next batch can begin: no batch is under way, and the store has the first line and the place after
+    /// the last batch.
     private func isReady(durable: UInt64) -> Bool {
         guard self.underWay == nil, self.marked <= durable, let first = self.lines.first else { return false }
         return first.segment <= durable

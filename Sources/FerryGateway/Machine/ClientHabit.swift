@@ -2,10 +2,10 @@ internal import NIOCore
 
 /// The class and the habits of a client, as a row of ``StoreTable/habits`` for the next process.
 ///
-/// The key has the length of the client's name (1), the name, and the address (0, 4 or 16). The value is big-endian. It
-/// has the time of the class (4) and the kind of the class (1). If the client repeats followers, its proven reach (4)
-/// and the limit of the reach (4; 0 for no limit) follow. The days of its ``SendingHabits`` (8) come last, and are
-/// missing in rows of older versions.
+/// The key has the length of the client's name (1), the name, and the address (0, 4 or 16). The numbers are lengths
+/// in bytes. The value is big-endian. It has the time of the class (4) and the kind of the class (1). If the client
+/// repeats followers, its proven reach (4) and the limit of the reach (4; value 0 for no limit) follow. The days of
+/// its ``SendingHabits`` (8) come last, and are missing in rows of older versions.
 struct ClientHabit {
     private enum Kind: UInt8 {
         case unknown = 0
@@ -20,7 +20,7 @@ struct ClientHabit {
     let scope: ReplayScope
     let replayClass: ReplayClass
     let habits: SendingHabits
-    /// When the class last changed, in UNIX seconds.
+    /// When the class last changed, in UNIX seconds; 0 if it never changed.
     let shownAt: UInt32
 
     init(_ scope: ReplayScope, _ filter: ReplayFilter) {

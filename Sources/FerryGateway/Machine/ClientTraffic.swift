@@ -2,8 +2,8 @@
 struct ClientTraffic: Hashable, Sendable {
     /// The number of open connections.
     var connections = 0
-    /// The number of error responses that opened an episode, status 10 included.
+    /// The number of error responses, status 10 included.
     var episodes = 0
-    /// When the client last sent something, in UNIX seconds; nil if not since the start of this process.
+    /// When the client last sent something, in UNIX seconds; nil if it has sent nothing to this process.
     var heardAt: UInt32?
 }

@@ -4,11 +4,11 @@ enum ClosedReason: Hashable, Sendable {
     case storeTaken
     /// The store cannot be written, or does not answer in time.
     case storeTrouble
-    /// The notifications without an answer fill the whole room.
+    /// The notifications of all clients without an answer fill the room of the gateway.
     case noRoom
     /// A notification of the client waits at the shut gate of the client's first topic.
     case topicRefused
-    /// The client has used its share of the room.
+    /// The client's notifications without an answer take as much room as is still free for all clients.
     case noClientRoom
     /// A reload has removed the client.
     case removed

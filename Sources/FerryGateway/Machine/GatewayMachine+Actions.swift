@@ -49,8 +49,9 @@ extension GatewayMachine {
                 self.places[id] = nil
                 self.traffic[key.identity].connections -= 1
                 self.hasClosed = true
-                // During a handover, the journal gets no record that the connection has closed. With it, the new owner
-                // would open no episode for the connection, and would deliver the client's copies as new notifications.
+                // During a handover, the journal gets no record that the connection has closed. After such a record,
+                // the new owner would open no episode for the connection, and would deliver the client's copies as new
+                // notifications.
                 if isJournalled, self.handover == nil { self.journal?.closed(id, now: now) }
                 self.actions.append(Action(connection: id, work: .close))
             case .read(let id, let isReading):
@@ -80,7 +81,8 @@ extension GatewayMachine {
 
     private func refuse(_ refusal: NotificationRefusal, of identity: Int, mayHear: Bool) {
         self.dispatch.verdicts.count(identity) { $0.read += 1 }
-        // Any client is told the refusal of a probe, because it waits for this error response.
+        // `mayHear` does not count for a probe (a notification with an empty token). The client sends the probe only to
+        // get this error response.
         let isHeard = refusal.fault == .missingToken || mayHear
         self.dispatch.refuse(
             identity,

@@ -81,8 +81,9 @@ extension GatewayMachine {
         case .join(let running, let fate):
             self.dispatch.verdicts.count(identity) { $0.swallowed += 1 }
             follower.job = running
-            // The filter learns the answer of a job only when its feedback row is durable. If the job has ended before,
-            // it passes no result to this copy, so the copy counts as accepted.
+            // If the answer of a job has a feedback row, the filter learns the answer only when the row is durable.
+            // Before that, the filter may take an ended job for a running one. Such a job passes no result to this
+            // copy, so the copy counts as accepted.
             follower.fate = fate == .running && self.dispatch.jobs.scope(of: running) == nil ? .accepted : fate
             self.dispatch.join(running, reader)
             self.journal?.copy(reader, of: follower, key, now: now)
@@ -107,8 +108,9 @@ extension GatewayMachine {
         return expiration
     }
 
-    /// Releases the notifications of this turn that wait at a shut gate. They may wait for long, and would fill the
-    /// window. The gateway would then stop reading a list that begins with bad tokens, and never reach a good token.
+    /// Releases the notifications of this turn that wait at a shut gate, while the spool is open. Otherwise they would
+    /// fill the window of the connection. If a client's list began with bad tokens, the gateway would then stop reading
+    /// before it reached a good token.
     func releaseHeldBack(_ scope: inout GatewayScope, _ effects: inout [Effect], now: Moment) {
         guard !self.heldBack.isEmpty else { return }
         let readers = self.heldBack

@@ -21,7 +21,7 @@ extension GatewayMachine {
         }
     }
 
-    /// Tells the connections which episodes are durable now. Their last words may then be written.
+    /// Tells the connections which episodes are durable. The error responses of these episodes may then be written.
     func openDurable(now: Moment) {
         guard let durable = self.journal?.durable else { return }
         while let first = self.unopened.first, first.segment <= durable {
@@ -32,8 +32,8 @@ extension GatewayMachine {
         }
     }
 
-    /// Counts notifications that are handed over as accepted, because the new owner sends them. So a last word names
-    /// the last one.
+    /// Counts handed-over notifications as accepted, because the new owner sends them. So status 10 can name the last
+    /// of these notifications.
     func releaseHandedOver(now: Moment) {
         guard let durable = self.journal?.durable else { return }
         while let first = self.unsent.first, first.segment <= durable {
@@ -43,8 +43,8 @@ extension GatewayMachine {
         }
     }
 
-    /// Releases a durable notification if its client has mode `spool`, or if the notification waits at a shut gate; see
-    /// ``releaseHeldBack(_:_:now:)``.
+    /// Releases a durable notification if its client has mode `spool`, or if `isHeld`. A notification is held at a
+    /// shut gate (see ``releaseHeldBack(_:_:now:)``), and during a handover.
     private func releaseSpooled(_ id: JobID, isHeld: Bool, now: Moment) {
         guard let job = self.dispatch.jobs[id],
             isHeld || self.dispatch.identities[job.scope.identity].mode == .spool
@@ -73,7 +73,7 @@ extension GatewayMachine {
         }
     }
 
-    /// Rewrites the last unanswered jobs of old segments.
+    /// Rewrites the last unanswered jobs of old segments, so that the segments can be dropped.
     func carrySparse(now: Moment) {
         let segments = self.journal?.timePassed(now: now.monotonic) ?? []
         // At the shutdown, no job may depend on a segment that is still to be written.
@@ -84,8 +84,8 @@ extension GatewayMachine {
         for segment in segments {
             let read = segment.jobs.map { $0.map { JobID(rawValue: $0) } } ?? []
             for id in read + segment.carried {
-                // The next sweep rewrites the other jobs. If one segment had all of them, every other record would wait
-                // for it.
+                // The next sweep rewrites the remaining jobs. If one segment took all jobs, every new record would wait
+                // for this large segment.
                 guard self.journal?.openLength ?? 0 < Segment.limit else { return }
                 self.dispatch.jobs.change(id) { job in
                     if job.segment == segment.number { self.journal?.carry(&job, as: id, now: now) }

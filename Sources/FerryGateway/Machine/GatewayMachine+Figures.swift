@@ -8,11 +8,13 @@ package struct GatewayFigures: Sendable {
         package var name: String
         /// Whether the configuration names the client. A client that a reload removed keeps its counts.
         package var isConfigured: Bool
+        /// The number of the upstream of the client's first topic.
         package var upstream: Int
         package var counts: FateCounts
         package var connections: Int
+        /// The number of error responses, status 10 included.
         package var episodes: Int
-        /// When the client last sent something, in UNIX seconds; nil if not since the start of this process.
+        /// When the client last sent something, in UNIX seconds; nil if it has sent nothing to this process.
         package var heardAt: UInt32?
         /// The number of devices in the client's feedback list.
         package var feedbackRows: Int
@@ -24,8 +26,8 @@ package struct GatewayFigures: Sendable {
 
     package struct Upstream: Hashable, Sendable {
         package var answers: AnswerFigures
-        /// The times from the reading of a notification to the answer to its first attempt, of the last one to two
-        /// minutes.
+        /// The times from the reading of a notification to the answer to its first attempt, for the answers of the
+        /// last one to two minutes. Only notifications with ``Job/isTimed`` count.
         package var recent: TimeHistogram
         /// The number of notifications that wait at shut gates.
         package var held: Int
@@ -42,23 +44,24 @@ package struct GatewayFigures: Sendable {
     package var oldestAge: Double?
     /// The number of notifications that are at an upstream.
     package var underWay: Int
-    /// Whether new connections are accepted.
+    /// Whether new connections are accepted. A connection of a single client may still be refused.
     package var isOpen: Bool
     /// The state of the store; nil without a store.
     package var store: Store?
     /// The letters in the store; nil without a store.
     package var letters: LetterShelf.Figures?
-    /// The reason why the list of rejections cannot be written; nil if it can, or if it has no file.
+    /// The reason why the list of rejections cannot be written; nil if the list can be written, or has no file.
     package var listTrouble: String? = nil
     /// The number of segments in the store.
     package var segments = 0
     package var late = Late()
 
-    /// The numbers of notifications in late segments since the start of this process.
+    /// The numbers of notifications in late segments. `takenOver` and `handedOver` count since the start of this
+    /// process.
     package struct Late: Hashable, Sendable {
         package var takenOver = 0
         package var handedOver = 0
-        /// The number of notifications that are not handed over yet.
+        /// The number of notifications that a handover under way has not handed over yet; 0 before a handover.
         package var waiting = 0
 
         package init() {}
@@ -80,7 +83,7 @@ package struct GatewayFigures: Sendable {
 }
 
 extension GatewayMachine {
-    /// The figures of this moment. Cost: one pass over the clients, and for each upstream two over the routes.
+    /// The figures of this moment. Cost: one pass over the clients, and two passes over the routes for each upstream.
     func figures(now: Moment) -> GatewayFigures {
         let verdicts = self.dispatch.verdicts
         let clients = self.dispatch.identities.indices.map { index in

@@ -8,9 +8,10 @@ internal import NIOCore
 ///   owner ──▶ handing over: commits go on ──▶ all are handed over ──▶ 2 s ──▶ saying goodbye ──▶ over
 /// ```
 ///
-/// Nothing is forwarded any more, and no rejection is told. Reading goes on, because clients take the bytes that they
-/// have written for sent, and many would never notice a loss. The clients are closed last, with status 10 where that is
-/// safe. A program that sends again after a close then meets a new owner that already knows the notifications.
+/// Nothing is forwarded any more, and no rejection is told except that of a probe (a notification with an empty token).
+/// Reading goes on, because clients count written bytes as sent, and many would never notice a loss. The connections
+/// are closed last, with status 10 where that is safe. A program that then sends again meets a new owner that already
+/// knows the notifications.
 extension GatewayMachine {
     struct Handover {
         enum Stage {
@@ -31,15 +32,15 @@ extension GatewayMachine {
         self.dispatch.verdicts.events.append(.handingOver)
         self.lostBefore = self.lost
         self.dispatch.stop(isKept: true)
-        // The store may have acknowledged commits that the database does not have. It answers one more commit only
-        // after these, so this one is added.
+        // The store may have acknowledged commits that the database does not have. The store answers a further commit
+        // only after the database has these commits. So a commit is added if none is under way.
         if self.journal?.isIdle ?? false { self.journal?.begin(now: now) }
         self.sealJournal(now: now)
         self.handover = Handover(stage: .handingOver(segment: self.lastSegment ?? 0))
         self.goOnHandingOver(now: now)
     }
 
-    /// The error responses that may be written now.
+    /// The error responses that may be written now. The error response to a probe may always be written.
     var tellable: GatewayScope.Tellable {
         switch self.handover?.stage {
         case .handingOver, .waiting: .nothing
@@ -48,7 +49,7 @@ extension GatewayMachine {
         }
     }
 
-    /// Whether the clients get their last words. The records of the last words go to the new owner, too.
+    /// Whether the clients get status 10. The records of these error responses go to the new owner, too.
     var isSayingGoodbye: Bool { if case .sayingGoodbye = self.handover?.stage { true } else { false } }
 
     /// Whether everything is handed over, and no connection is left.

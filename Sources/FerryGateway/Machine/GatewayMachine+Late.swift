@@ -5,16 +5,17 @@ internal import NIOCore
 /// The late segments: segments that a former owner of a shared store handed over, because it could no longer commit
 /// them as the owner.
 extension GatewayMachine {
-    /// The largest number of late segments that are remembered. A segment comes again only soon after it was handed over.
+    /// If more late segments than this number are remembered, all of them are forgotten. Nothing is lost by this,
+    /// because a segment comes again only soon after its handover.
     private static let seenLimit = 65_536
 
-    /// Takes late segments. One that was taken over before comes again if a failover lost it, and the former owner handed
-    /// it over again. It is only marked as taken over then.
+    /// Takes late segments. A segment that was taken over before may come again, if a failover of the database lost the
+    /// segment and the former owner handed it over again. Such a segment is only marked as taken over.
     ///
-    /// A notification without an answer becomes a job. It goes out when the commit that takes the late segment over is
-    /// durable. The notifications of each connection open an episode, as after a crash.
+    /// A notification without an answer becomes a job. The job goes out when the commit that takes the late segment
+    /// over is durable. The notifications of each connection open an episode, as after a crash.
     func takeOver(_ segments: [StoredSegment], now: Moment) {
-        // At the end, late segments stay in the store for the next owner.
+        // During a handover or a shutdown, late segments stay in the store for the next owner.
         guard self.handover == nil, self.endsAt == nil, let journal = self.journal else { return }
         if self.seenLate.count > Self.seenLimit { self.seenLate = [:] }
         let late = segments.filter { self.seenLate[$0.number] == nil }
@@ -64,7 +65,8 @@ extension GatewayMachine {
         if let segment = self.journal?.number { self.unsent.append((segment, id)) }
     }
 
-    /// Opens the episodes, and defers the rejections that no client has heard.
+    /// Opens the episodes, and defers the rejections that no error response has named. The rejection of a follower is
+    /// not deferred, because a copy of the follower may tell it.
     private func openLate(_ recovery: inout Recovery, identities: [String: Int], now: Moment) {
         let episodes = recovery.takeEpisodes()
         for (job, rejected, isFollower) in recovery.untold {

@@ -2,7 +2,7 @@ internal import FerryMachine
 internal import NIOCore
 
 extension GatewayMachine {
-    /// Notes the lines of new events. With a store, the lines are rows in the commit of the answers that they report.
+    /// Notes the lines of new events. With a store, a line is a row in the same commit as the answer that it reports.
     func noteLines(now: Moment) {
         guard self.list != nil || self.isShared else { return }
         for event in self.takeUnlisted() {
@@ -16,7 +16,8 @@ extension GatewayMachine {
     }
 
     /// Notes the line of an event in a shared store, which is a list of rejections itself. The key is the number of the
-    /// notification. If another process hears the same answer, its line has the same key, and is not listed twice.
+    /// job, or a new number if the event has no job. If another process hears the same answer for the job, the line of
+    /// that process has the same key, and is not listed twice.
     private func share(_ listed: ListedEvent, now: Moment) {
         guard let line = self.sharedLine?.bytes(of: listed.event, at: now.epochSeconds) else { return }
         let key = listed.job ?? self.dispatch.jobs.reserve()
@@ -24,8 +25,8 @@ extension GatewayMachine {
         self.journal?.change([row], now: now)
     }
 
-    /// Notes rows with which the next process continues the file. A shared store gets none, because its next process
-    /// has another file.
+    /// Notes rows with which the next process continues the file. A shared store does not get these rows, because its
+    /// next process has another file.
     private func keep(_ rows: [StoreChange], now: Moment) {
         if !self.isShared { self.journal?.change(rows, now: now) }
     }
@@ -37,8 +38,9 @@ extension GatewayMachine {
         return self.list?.takeBatch(durable: self.listDurable, now: now.monotonic)
     }
 
-    /// The number up to which segments are durable for the list. At the end of a gateway with a shared store, and after
-    /// another process has taken the store, lines do not wait for it: no other place may have them.
+    /// The number up to which segments are durable for the list. At the end of a gateway with a shared store, and
+    /// after another process has taken the store, lines do not wait for the store, because only the file may get
+    /// them.
     private var listDurable: UInt64 {
         let isLast = self.isFenced || self.isShared && self.dispatch.isAbandoned
         return isLast ? .max : self.journal?.durable ?? .max
@@ -59,13 +61,13 @@ extension GatewayMachine {
         self.list?.restore(rows, place: place)
     }
 
-    /// Whether another process has the store, and no commit is handed over to it.
+    /// Whether another process has the store, and no commit is handed over to that process.
     private var isFenced: Bool { self.journal?.isFenced ?? false }
 
     // MARK: The end
 
-    /// Whether the store and the file have everything. A store or a file that accepts nothing counts, too. Call
-    /// ``tryRest()`` first.
+    /// Whether the process can end without more waiting for the store and the file: each has everything, or accepts
+    /// nothing. Call ``tryRest()`` first.
     var isWritten: Bool {
         self.journal?.isOver ?? true && self.list.map { $0.isIdle || $0.isStuck } ?? true
     }
@@ -76,7 +78,7 @@ extension GatewayMachine {
         self.list?.tryNow()
     }
 
-    /// Gives up the lines that neither the file nor a store has.
+    /// Gives up the lines that are not in the file, and that no store keeps for the file of the next process.
     func abandonList() {
         self.countUnlisted(self.list?.abandon(durable: self.isFenced ? self.journal?.durable : nil) ?? 0)
     }

@@ -112,7 +112,8 @@ extension GatewayMachine {
         return true
     }
 
-    /// Takes the newest habits, at most ``GatewayBounds/scopes``. The store forgets the others, unless it is shared.
+    /// Takes the newest habits, at most ``GatewayBounds/scopes``. The store forgets habits that are too old. A store
+    /// that is not shared also forgets all other rows that are not taken.
     private func restore(_ rows: [StoreRow], identities: [String: Int], now: Moment) {
         var habits: [(row: StoreRow, habit: ClientHabit)] = []
         for row in rows {
@@ -162,7 +163,7 @@ extension Job {
         self.doubts = unanswered.doubts
         self.mayHaveArrived = true
         self.isNamed = unanswered.isNamed
-        // The client's connection has ended, or the client has taken the silence for acceptance.
+        // The client's connection has ended, or the client already counts the notification as accepted.
         self.isReleased = true
     }
 }

@@ -5,8 +5,9 @@ internal import NIOCore
 extension GatewayMachine {
     // MARK: The ways to the upstreams
 
-    /// Passes the next notifications for an upstream to `body`, batch after batch, until `body` leaves some of a batch.
-    /// The owner opens a side connection when its first batch comes.
+    /// Passes the next notifications for an upstream to `body`, batch after batch, until no notification is left or
+    /// `body` leaves some of a batch. At most one batch for the side connection follows. The owner opens a side
+    /// connection when the first batch for it comes.
     func withBatches(for upstream: Int, _ body: (UpstreamWay, inout PushBatch) -> Void) {
         self.dispatch.withBatches(for: upstream, body)
     }

@@ -18,8 +18,9 @@ internal import NIOCore
 /// ``takeActions()`` in order. It passes the batches of ``withBatches(for:_:)`` to the upstreams and
 /// ``takeCommits(now:)`` to the store, and calls ``timePassed(now:)`` at ``nextDeadline``.
 ///
-/// With a ``Journal``, a notification goes to the upstream only after its record is durable. So does an error response
-/// to a client.
+/// With a ``Journal``, a notification goes to the upstream only after its record is durable. An error response waits
+/// for its record, too. If the record is not durable after ``GatewayBounds/journal``, status 10 is written without the
+/// record, and any other error response is given up.
 ///
 /// The class is not `Sendable`, because one event loop owns it.
 final class GatewayMachine {
@@ -48,12 +49,12 @@ final class GatewayMachine {
     var journal: Journal?
     /// The list of rejections; nil if it has no file.
     var list: RejectionList?
-    /// The form of the lines in a shared store; nil if other processes do not share it.
+    /// The form of the lines in a shared store; nil if the store is not shared.
     var sharedLine: RejectionLine?
     /// The table of the letters; unused without a store.
     var letters = LetterShelf()
-    /// The work that waits until a segment is durable, in the order of the segments: notifications to send, last words
-    /// to write, answers to pass on.
+    /// The work that waits until a segment is durable, in the order of the segments: `unsent` has notifications to
+    /// send, `unopened` has error responses to write, and `unsettled` has answers to pass on.
     var unsent: Deque<(segment: UInt64, job: JobID)> = []
     var unopened: Deque<(segment: UInt64, episode: EpisodeID)> = []
     var unsettled: Deque<(segment: UInt64, job: JobID, scope: ReplayScope, settled: Dispatch.Settled)> = []
@@ -65,7 +66,8 @@ final class GatewayMachine {
     var traffic: [ClientTraffic]
     /// The effects of the present turn. The list is kept, so that a turn allocates no memory for it.
     var effects: [Effect] = []
-    /// The notifications of this turn that wait at a shut gate.
+    /// The notifications of this turn that wait at a shut gate. Empty with a store: a notification then comes to the
+    /// gate only in a later turn, after its record is durable.
     var heldBack: [Job.Reader] = []
     /// Whether a connection ended in this turn.
     var hasClosed = false
@@ -79,17 +81,18 @@ final class GatewayMachine {
     let isShared: Bool
     /// Whether error responses may be written. The owner sets it before each input.
     var mayTell = true
-    /// The late segments that this process has seen, with whether it took them over, and the notifications that it has
-    /// from earlier owners. Late segments may bring both a second time.
+    /// `seenLate` has the late segments that this process has seen; the value is true if it took the segment over.
+    /// `takenOver` has the notifications of earlier owners. Late segments may bring both a second time.
     var seenLate: [UInt64: Bool] = [:]
     var takenOver: Set<JobID> = []
     /// The notifications that went from owner to owner in late segments.
     var late = GatewayFigures.Late()
     /// The number of episodes from late segments.
     var lateEpisodes: UInt64 = 0
-    /// The handing over to the process that has the store now; nil while this process is the owner.
+    /// The handing over of a shared store to the process that has taken it; nil before the handing over begins.
     var handover: Handover?
-    /// When the store was copied from another store, in UNIX seconds; nil unless this is the first start with the copy.
+    /// When the store was copied from another store, in UNIX seconds; nil if the store is no copy, or if this is not
+    /// the first start with the copy.
     private(set) var copiedAt: UInt32?
 
     /// - Parameters:
@@ -134,7 +137,7 @@ final class GatewayMachine {
     /// Whether a new connection of this identity is accepted.
     func isOpen(identity: Int, now: Moment) -> Bool { self.closedReason(of: identity, now: now) == nil }
 
-    /// Whether a new connection of any client is accepted.
+    /// Whether new connections are accepted, apart from the reasons that concern a single client.
     func isOpen(now: Moment) -> Bool { self.closedReason(now: now) == nil }
 
     /// The reason why no new connection of this identity is accepted; nil if connections are accepted.
@@ -142,9 +145,9 @@ final class GatewayMachine {
         self.closedReason(now: now) ?? self.dispatch.closedReason(of: identity)
     }
 
-    /// The reason why no new connection of any client is accepted; nil if connections are accepted.
+    /// The reason why no client gets a new connection; nil if at most reasons of a single client remain.
     ///
-    /// The store comes first: while it is in trouble, nothing goes out, and the room fills.
+    /// The store is checked first: while it stores nothing, nothing goes out, and notifications fill the room.
     func closedReason(now: Moment) -> ClosedReason? {
         if let journal = self.journal {
             guard !self.isStoreTaken else { return .storeTaken }
@@ -165,8 +168,8 @@ final class GatewayMachine {
     /// first.
     var lastSegment: UInt64? { self.journal.map { $0.number - 1 } }
 
-    /// Whether the store has this segment. If another process has taken the store, no segment can be stored any more,
-    /// and the result is true.
+    /// Whether the store has this segment. If another process has taken a store that is not shared, no segment can be
+    /// stored any more, and the result is true.
     func isStored(through segment: UInt64) -> Bool {
         self.journal.map { $0.durable >= segment || $0.isFenced } ?? true
     }
@@ -279,8 +282,9 @@ final class GatewayMachine {
         }
     }
 
-    /// Begins the end anew if it is much too late, because the process was stopped. Without this, a close would destroy
-    /// the bytes that clients wrote meanwhile and the system still has. The owner calls it before each input.
+    /// Sets ``endsAt`` anew if it passed ``GatewayBounds/stopped`` ago or earlier, because the process was stopped.
+    /// Without the new time, a close would destroy bytes that clients wrote meanwhile and the system still has. The
+    /// owner calls this function before each input.
     func putEndOff(now: Moment) {
         guard let endsAt, endsAt + GatewayBounds.stopped <= now.monotonic, self.connectionCount > 0 else { return }
         self.endsAt = nil
@@ -288,7 +292,7 @@ final class GatewayMachine {
     }
 
     /// Ends the work for all clients, because another process has taken the store. That process sends the notifications
-    /// in the store. The others are given up.
+    /// in the store. Notifications that are neither in the store nor at an upstream are given up.
     func storeTaken(now: Moment) {
         guard !self.isStoreTaken, self.journal != nil else { return }
         self.journal?.fence()
@@ -306,10 +310,10 @@ final class GatewayMachine {
         self.dispatch.abandon(durable: self.journal?.durable)
     }
 
-    /// Gives up the notifications without a final answer, after the end of the upstreams. With a store, they stay
-    /// there.
+    /// Gives up the notifications without a final answer, after the end of the upstreams. With a store, none is given
+    /// up, because the next process sends them.
     ///
-    /// - Returns: whether no notification was lost since the first call of ``abandon()``.
+    /// - Returns: whether no notification was lost since the first call of ``abandon()`` or ``handOver(now:)``.
     func giveUpUnanswered() -> Bool {
         if self.journal == nil { self.dispatch.giveUpUnanswered() }
         return self.lost == self.lostBefore

@@ -18,8 +18,8 @@ extension Gateway {
     /// The tables of this process, including the rows that reloads have removed.
     package var tables: GatewayTables { self.numbers.withLock { $0.tables } }
 
-    /// A configuration that has been checked, with its sockets and providers. Only the end of the gateway can still
-    /// refuse it.
+    /// A configuration that has been checked, with its sockets and providers. Only a gateway that is ending can still
+    /// refuse the configuration.
     package struct PreparedReload: Sendable {
         fileprivate let adoption: GatewayNumbers.Adoption
         fileprivate let providers: [Int: GatewayUpstream]
@@ -32,9 +32,11 @@ extension Gateway {
     /// The store, the list and ``Configuration/onEvent`` stay as they are. Do not call this method again before it has
     /// returned.
     ///
-    /// - Parameter make: makes the provider of an upstream, by its place in the configuration. It is called only for
-    ///   upstreams that are new, that come back, or that have other settings.
-    /// - Throws: ``ReloadFault``, ``ListenFault``, `TLSError`, or an error of `make`. Then nothing has changed.
+    /// - Parameter make: makes the provider of an upstream. `upstream` is the index of the upstream in the
+    ///   configuration. The gateway calls `make` only for upstreams that are new, that come back, or that have other
+    ///   settings.
+    /// - Throws: ``ReloadFault``, ``ListenFault``, `TLSError`, or an error of `make`. After an error, nothing has
+    ///   changed.
     package func reload(
         _ configuration: Configuration,
         _ make: (_ upstream: Int) throws -> GatewayUpstream
@@ -80,8 +82,8 @@ extension Gateway {
     package func commit(_ prepared: PreparedReload) async throws -> Reloaded {
         let (driver, listeners, adoption) = (self.driver, self.listeners, prepared.adoption)
         let switched = try await driver.eventLoop.submit { () -> GatewayDriver.Switched? in
-            // A shutdown may have begun meanwhile. It has closed only the present listeners, and would leave the new
-            // ones open.
+            // A shutdown may have begun meanwhile. The shutdown has closed only the present listeners, so it would
+            // leave the new listeners open.
             guard !driver.isEnding, !listeners.isClosed else { return nil }
             return driver.adopt(adoption, prepared.providers) { listeners.commit(prepared.listening) }
         }.get()

@@ -6,7 +6,8 @@ extension GatewayDriver {
     /// How long a replaced or removed provider may wait for late answers. Notifications without an answer by that time
     /// may have arrived.
     private static let answerLimit: Duration = .seconds(300)
-    /// The time between two checks whether an upstream that the configuration no longer names has done its work.
+    /// The time between two checks of removed upstreams. A check asks whether the upstream has answered its last
+    /// notification.
     private static let drainPause: TimeAmount = .seconds(1)
 
     /// The effect of a reload on the clients.
@@ -21,8 +22,8 @@ extension GatewayDriver {
     ///
     /// - Parameters:
     ///   - upstreams: the new providers, by the numbers of their upstreams.
-    ///   - open: opens and closes the doors of the listeners. It is called after the switch of the tables, and before
-    ///     the open connections are judged.
+    ///   - open: opens and closes the doors of the listeners. The driver calls `open` after the switch of the tables,
+    ///     and before it judges the open connections.
     func adopt(
         _ adoption: GatewayNumbers.Adoption,
         _ upstreams: [Int: GatewayUpstream],
@@ -45,7 +46,7 @@ extension GatewayDriver {
             self.identity(of: id).map { $0 != handler.allowedIdentity } ?? false
         }
         self.run { $0.end(ended.keys.sorted { $0.rawValue < $1.rawValue }, now: $1) }
-        // An upstream that the configuration names again has a new provider, so it must not be ended.
+        // An upstream that the configuration names again has a new provider. The new provider must not be ended.
         self.draining.subtract(adoption.upstreams)
         self.draining.formUnion(adoption.change.left)
         self.checkDrained()
@@ -60,8 +61,8 @@ extension GatewayDriver {
 
     /// Ends a provider after its last answer, or after ``answerLimit``.
     ///
-    /// - Parameter successor: the watch of the provider that replaces it, and adds its counts to its own; nil without
-    ///   one.
+    /// - Parameter successor: the watch of the new provider, which adds the counts of the ended provider to its own;
+    ///   nil if no provider replaces the ended provider.
     private func leave(_ upstream: GatewayUpstream, successor: UpstreamWatch? = nil) {
         self.lastLeaving += 1
         let number = self.lastLeaving

@@ -1,9 +1,9 @@
 /// The numbers that this process has given to clients, upstreams and routes.
 ///
 /// A reload gives the next number to each new name. A name that is missing in the new configuration keeps its number.
-/// No number gets another meaning while the process lives. So counts never go back, and a late outcome, a waiting line
-/// of the list or a copy never meets another client. A name that comes back finds its number, its counts and its
-/// habits.
+/// While the process lives, no number is given to another name. So counts never go back, and a late outcome, a
+/// waiting line of the list or a copy never meets another client. A name that comes back gets its old number, its
+/// counts and its sending habits again.
 ///
 /// ```
 ///   first configuration    shop 0   news 1
@@ -44,7 +44,7 @@ package struct GatewayNumbers: Sendable {
     private var routes: [RouteName: Int] = [:]
     private let limits: Limits
 
-    /// Takes the first configuration. The places in its tables are the numbers.
+    /// Takes the first configuration. The indices in its tables are the numbers.
     package init(_ tables: GatewayTables, limits: Limits = Limits()) {
         self.tables = tables
         self.limits = limits
@@ -52,7 +52,7 @@ package struct GatewayNumbers: Sendable {
     }
 
     /// Returns a configuration with the numbers of this process. Call ``adopt(_:)`` when the gateway has switched to
-    /// it.
+    /// this configuration.
     ///
     /// - Throws: ``ReloadFault`` if too many numbers would belong to missing names.
     package func numbered(_ new: GatewayTables) throws(ReloadFault) -> Adoption {
@@ -143,8 +143,8 @@ package struct GatewayNumbers: Sendable {
         return (numbers, gone)
     }
 
-    /// Gives removed clients the present keys of their upstreams. Their waiting notifications go out with the present
-    /// keys, because an old key may be revoked.
+    /// Gives removed clients the present keys of their upstreams, if the configuration names these upstreams. The
+    /// waiting notifications of the clients go out with the present keys, because an old key may be revoked.
     private mutating func moveLeft(clients: Set<Int>, _ before: GatewayTables) {
         for number in before.identities.indices where !clients.contains(number) {
             let routes = self.tables.identities[number].routes
@@ -187,8 +187,8 @@ extension ClientIdentity: NumberedRow {
     /// The name for people.
     package var label: String { self.listenerUpstream.map { "\(self.name) (\($0))" } ?? self.name }
 
-    /// Whether this identity and `other` have the same settings. Routes are compared by topic and upstream alone, so another
-    /// ``Route/upstreamKey`` is no difference.
+    /// Whether this identity and `other` have the same settings. Routes are compared by topic and upstream alone, so
+    /// another ``Route/upstreamKey`` is no difference.
     fileprivate func isSame(as other: ClientIdentity, _ routes: [Route]) -> Bool {
         self.mode == other.mode && self.resends == other.resends && self.repeatsUnknown == other.repeatsUnknown
             && self.sign == other.sign && self.routes.count == other.routes.count

@@ -5,8 +5,8 @@ extension GatewayTables {
     /// Adds the clients that have notifications in the store and that the configuration does not name.
     ///
     /// The reload has noted the gate of the client's first topic: the topic, and the host and credential of the
-    /// upstream; see ``GateRow``. If no upstream has the host, the client is not added, and the start fails with its
-    /// name.
+    /// upstream; see ``GateRow``. If the row of the gate is missing, or no upstream has the host, the client is not
+    /// added. The start then fails with an error that names the client.
     ///
     /// - Parameters:
     ///   - clients: the names in the store of the clients that have notifications there.
@@ -31,8 +31,8 @@ extension GatewayTables {
         }
     }
 
-    /// The upstream with this host and credential. If no upstream has both, the credential was replaced, and the first
-    /// upstream with this host is taken.
+    /// The upstream with this host and credential. If no upstream has both, the credential was replaced. Then the
+    /// first upstream with this host is returned; nil if there is none.
     private func upstream(of key: [UInt8]) -> Int? {
         let host = key.prefix { $0 != UInt8(ascii: " ") }
         return self.upstreams.firstIndex { $0.key == key }

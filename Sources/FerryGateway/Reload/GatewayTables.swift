@@ -1,4 +1,5 @@
-/// The clients of a gateway, their routes and its upstreams, each in a list whose places are their numbers.
+/// The tables of a gateway: its upstreams, its clients and the routes of the clients. The index of a row is its
+/// number.
 package struct GatewayTables: Sendable {
     /// The facts about an upstream that the tables need.
     package struct Upstream: Hashable, Sendable {
@@ -9,7 +10,7 @@ package struct GatewayTables: Sendable {
         /// The settings of the upstream's provider, as bytes. With other settings, the upstream gets another provider.
         package var settings: [UInt8]
         /// Whether the present configuration names the upstream. The row of an upstream that is no longer named stays,
-        /// because it keeps its number. Its provider ends when no notification waits for it.
+        /// so that the upstream keeps its number. Its provider ends when no notification waits for the upstream.
         package var isConfigured = true
 
         package init(name: String, key: [UInt8] = [], settings: [UInt8] = []) {

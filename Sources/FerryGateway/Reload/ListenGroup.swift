@@ -11,22 +11,23 @@ struct ListenGroup: Hashable, Sendable {
     struct Address: Hashable, Sendable {
         var service: Service
         var host: String
-        /// The port; 0 for any.
+        /// The port; 0 if the system chooses the port.
         var port: Int
-        /// The place among the sockets with this host and port. Only port 0 can have several sockets.
+        /// The index among the sockets with this host and port. Only port 0 can have several sockets.
         var place = 0
         /// The descriptor that another process has passed; nil if this process binds the address.
         var descriptor: Int32?
     }
 
     var address: Address
-    /// The places of the doors in the configuration. The first door is for clients without a known server name.
+    /// The indices of the doors in the configuration. The first door is for clients without a known server name.
     var doors: [Int]
 
     /// Returns the sockets of a configuration. Doors with the same address share a socket.
     ///
-    /// A door with server names joins the last socket with its address. A door without names joins it, too, or makes
-    /// another socket if that socket already has a door without names. Only port 0 allows two such sockets.
+    /// A door with server names joins the last socket with its address. A door without names joins this socket, too.
+    /// If the socket already has a door without names, the new door gets another socket. Only port 0 allows two such
+    /// sockets.
     static func groups(of doors: [Gateway.Door]) -> [ListenGroup] {
         self.groups(of: doors, .binary) { $0.hasClients ? ($0.port, $0.passed) : nil }
             + self.groups(of: doors, .feedback) { door in

@@ -2,8 +2,8 @@ internal import NIOCore
 
 /// The copies that error responses cause, compared with the new notifications of the same time.
 ///
-/// Each error response makes a client repeat its followers. With many bad tokens, most of the traffic would be copies,
-/// so error responses pause above a bound.
+/// Each error response makes a client repeat the followers. With many bad tokens, most of the traffic would be
+/// copies. So above ``GatewayBounds/amplification``, only the rejections of probes are told.
 struct Amplification: Sendable {
     private struct Second: Sendable {
         var number: Int64 = -1

@@ -1,20 +1,22 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The name of an episode: the connection that was told, and the sequence number of the notification that was named.
+/// The name of an episode: the connection that got the error response, and the sequence number of the notification
+/// that the response names. The episode of a crash has the connection that ended, and a number that no notification
+/// has.
 struct EpisodeID: Hashable, Sendable {
     var connection: ConnectionID
     var sequence: UInt64
 }
 
-/// A notification that a client sent after the named one, and may repeat.
+/// A notification that a client may repeat: one after the named notification, or one of the last before a crash.
 struct Follower: Hashable, Sendable {
     var key: ReplayKey
     var job: JobID
     var fate: JobFate
     /// Whether the payload is constant, so that equal keys prove little; see ``PayloadNature/isConstant``.
     var isConstant: Bool
-    /// The identifier; nil for a notification without one, or if the filter has forgotten it.
+    /// The identifier; nil if the notification has none, or comes from the journal, which keeps no identifiers.
     var identifier: UInt32?
 }
 
@@ -24,17 +26,18 @@ enum EpisodeKind: Hashable, Sendable {
     case rejection
     /// Status 10. Clients react differently to it, so the episode proves nothing about the client.
     case shutdown
-    /// The gateway's process was killed. It wrote no error response, so the episode proves nothing about the client.
+    /// The gateway's process was killed. No error response was written, so the episode proves nothing about the
+    /// client.
     case crash
-    /// The episode was open when the gateway's process was killed. The client may not have read the error response, so
-    /// the episode proves nothing about it.
+    /// The episode was open when the gateway's process was killed. The client may not have read the error response,
+    /// so the episode proves nothing about the client.
     case restored
 
     /// Whether the connection has ended when the episode is opened.
     var isPast: Bool { self == .crash || self == .restored }
 }
 
-/// Everything that one client may repeat because of one event: the followers of one notification.
+/// The notifications that one client may repeat because of one event; see ``EpisodeKind``.
 ///
 /// ```
 ///   ┌──────────┐ drained ┌──────┐ all matched; too long without a match
@@ -42,9 +45,9 @@ enum EpisodeKind: Hashable, Sendable {
 ///   └──────────┘         └──────┘
 /// ```
 ///
-/// While the episode drains, followers are appended. In both states copies are matched. The connection that was told
-/// carries copies until it closes, for at most ``GatewayBounds/ownCopies``. Until then the episode does not end, even
-/// if all followers are matched.
+/// In both states, copies are matched, and later notifications of the connection that was told become followers. That
+/// connection may carry copies until it closes, for at most ``GatewayBounds/ownCopies``. In this time, the episode
+/// may end for lack of matches, but not because all followers are matched.
 ///
 /// All times are readings of the filter's ``FilterClock``, except ``openedAt``.
 struct Episode: Sendable {
@@ -88,14 +91,16 @@ struct Episode: Sendable {
     private let beganAt: NIODeadline
     /// The round trip of the connection that was told. The client's next connection probably has the same.
     private let roundTrip: TimeAmount
-    /// The key of the notification that the error response names; nil if it has no key, because it was faulty.
+    /// The key of the notification that the error response names. It is nil if that notification was faulty, for
+    /// status 10, and for an episode of an earlier process.
     let named: ReplayKey?
     let namedJob: JobID?
-    /// The position in the filter's list of overtaking copies. Copies from this position on can belong to this drain.
+    /// A position in the filter's list of overtakers. An overtaker from this position on may be the copy of a
+    /// notification in this drain.
     let overtakersFrom: Int
     var log = ReplayLog<Entry>()
     private(set) var matchCount = 0
-    /// The number of followers that came again on other connections.
+    /// The number of followers whose copies came on other connections, and were swallowed.
     private(set) var copyCount = 0
     private var hasProved = false
     private(set) var earliestMatch: Int?
@@ -104,7 +109,8 @@ struct Episode: Sendable {
     private var trim: Trim?
     private var trimmedTo = 0
     var writing = Writing.on(repeated: 0)
-    /// The place of the last notification after the drain, if a circle may begin with it.
+    /// The position of the follower that came again last after the drain, if a circle may begin with it; otherwise
+    /// nil.
     var beginning: Int?
     private var isClosed: Bool
     private var drainedAt: NIODeadline?
@@ -135,7 +141,8 @@ struct Episode: Sendable {
     var isDraining: Bool { self.drainedAt == nil }
     /// Whether the drain is over, and no follower waits for its copy.
     var isConsumed: Bool { !self.isDraining && self.log.liveCount == 0 }
-    /// Whether the drain is over, no follower waits for its copy, and the connection that was told carries no copies.
+    /// Whether the drain is over, no follower waits for its copy, and the connection that was told can carry no copy.
+    /// False if the client was seen to circle.
     func isComplete(now: NIODeadline) -> Bool { self.isConsumed && !self.isCircling && !self.mayComeInPlace(now: now) }
 
     /// Whether the connection that was told may still carry copies.
@@ -172,12 +179,15 @@ struct Episode: Sendable {
         var isEvidenceOnly: Bool
     }
 
-    /// The time of the last match. Without one, the end of the drain, or the beginning.
+    /// The time of the last match. Before the first match, the end of the drain; in the drain, the episode's
+    /// beginning.
     var lastMatch: NIODeadline { self.matchedAt ?? self.drainedAt ?? self.beganAt }
 
-    /// Consumes the first follower with this key.
+    /// Consumes the first follower with this key; nil if there is none. If the client is known to re-send, a follower
+    /// with a constant payload counts only until ``GatewayBounds/matchedLifetime`` after the drain.
     ///
-    /// - Parameter isDoubted: whether equal keys are not enough, because no copies came before.
+    /// - Parameter isDoubted: whether equal keys are not enough, because new notifications and no copies came just
+    ///   before; see ``ReplayFilter/isLate(_:_:for:now:)``.
     mutating func match(_ key: ReplayKey, isProven: Bool, isDoubted: Bool, now: NIODeadline) -> Match? {
         let isLate = self.drainedAt.map { now - $0 > GatewayBounds.matchedLifetime } ?? false
         let position = self.log.first(key) { _, entry in !(entry.isConstant && isProven && isLate) }
@@ -201,8 +211,9 @@ struct Episode: Sendable {
         return Match(position: position, job: entry.job, fate: entry.fate, isEvidenceOnly: isEvidenceOnly)
     }
 
-    /// Notes that the client repeats followers of this episode because of another error response. So it reaches the
-    /// rest of them later.
+    /// Notes that the client sends followers of this episode again because of another episode's error response. The
+    /// client sends them from the first on, so the copies of the later followers come late. Without an earlier match,
+    /// the call has no effect.
     mutating func prolong(now: NIODeadline) {
         guard let drainedAt, self.matchedAt != nil, now - drainedAt < GatewayBounds.provenLifetime else { return }
         self.matchedAt = now
@@ -211,7 +222,7 @@ struct Episode: Sendable {
     /// The last follower with this key that was not consumed.
     func newest(_ key: ReplayKey) -> Int? { self.log.last(key) }
 
-    /// The first follower with this key, at most ``GatewayBounds/leftOut`` + 1 places behind another one.
+    /// The first follower with this key, at most ``GatewayBounds/leftOut`` + 1 places after `position`.
     func next(_ key: ReplayKey, after position: Int) -> Int? {
         self.log.first(key) { place, _ in position < place && place <= position + GatewayBounds.leftOut + 1 }
     }
@@ -223,7 +234,7 @@ struct Episode: Sendable {
         return (self.log[position].job, self.log[position].fate)
     }
 
-    /// Whether a follower has this key, or had it before it was consumed.
+    /// Whether any follower of this episode has this key. A follower that was removed counts, too.
     func had(_ key: ReplayKey) -> Bool { self.log.earliest(key) != nil }
 
     /// Counts a consumed follower as one whose copy came.
@@ -237,7 +248,7 @@ struct Episode: Sendable {
     }
 
     /// The position before which no entry will come back, because the client's cache was too small; nil if there are
-    /// not enough matches.
+    /// not enough matches, or all entries before this position are trimmed already.
     private var trimPosition: Int? {
         guard self.highest.count == GatewayBounds.matchesThatTrim, let lowest = self.highest.first else { return nil }
         let position = lowest - GatewayBounds.trimDistance
@@ -251,14 +262,15 @@ struct Episode: Sendable {
         self.trim = Trim(at: Self.trimTime(now: now), latest: latest, before: before)
     }
 
-    /// Puts the planned removal off, because a copy came. While copies come, one of these entries may follow: Pushy
-    /// sends last what it wrote on the connection that was told, and what it could not write.
+    /// Puts the planned removal of entries off, because a copy came. Copies of these entries may still follow: Pushy
+    /// sends last the followers that it wrote on the connection that was told, and then those that it could not write.
     mutating func putOffTrim(now: NIODeadline) {
         guard let latest = self.trim?.latest else { return }
         self.trim?.at = min(Self.trimTime(now: now), latest)
     }
 
-    /// A later time does no harm. With whole tenths of a second, a deadline changes seldom.
+    /// Returns the time of a removal, rounded up to a tenth of a second, so that a deadline changes seldom. A later
+    /// time does no harm.
     private static func trimTime(now: NIODeadline) -> NIODeadline {
         let step: UInt64 = 100_000_000
         let time = now + GatewayBounds.trimDelay
@@ -299,7 +311,7 @@ struct Episode: Sendable {
         return drainedAt + unmatchedLifetime + .nanoseconds(GatewayBounds.reconnection * self.roundTrip.nanoseconds)
     }
 
-    /// The followers whose copies did not come.
+    /// The followers that no copy has consumed, except those that were forgotten or trimmed.
     var unmatched: [(job: JobID, fate: JobFate)] {
         (0..<self.log.count).lazy.filter { self.log.isLive($0) }.map { (self.log[$0].job, self.log[$0].fate) }
     }
@@ -311,7 +323,8 @@ struct Episode: Sendable {
         return self.matchCount
     }
 
-    /// Whether the client may not have learned of the rejection, because no follower came again.
+    /// Whether the client has possibly not read the rejection: the episode has followers, and none of them came
+    /// again.
     var isUnheard: Bool { self.kind == .rejection && self.log.count > 0 && self.matchCount == 0 }
 
     var evidence: Evidence {

@@ -1,10 +1,11 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The clock of a replay filter. It stands still while a full window stops the reading of any connection of the scope.
-/// Copies that the gateway does not read in this time must not count as late.
+/// The clock of a replay filter. The clock stands still while the gateway does not read from at least one connection
+/// of the scope, because the window of that connection is full. A copy that waits unread in this time must not count
+/// as late.
 ///
-/// A *reading* is a time of this clock. While the clock runs, it is behind the machine's time by the sum of all its
+/// A *reading* is a time of this clock. While the clock runs, a reading is the machine's time minus the lengths of all
 /// stops.
 struct FilterClock: Sendable {
     private var stopped: Set<ConnectionID> = []

@@ -4,14 +4,15 @@ enum ReplayClass: Hashable, Sendable {
     case unknown
     /// The client repeats the followers.
     case resends(Reach)
-    /// The client does not repeat the followers. It gets no error response, unless it asks for one with an empty token.
-    /// The gateway swallows no notification of this client.
+    /// The client does not repeat the followers. The only error response that it gets is the answer to a notification
+    /// with an empty token. The gateway opens no episode for this client. Only episodes that were open before a
+    /// reload set this class still swallow copies.
     case never
 }
 
 /// The number of followers that a client repeats: the size of its cache, as far as it is known.
 struct Reach: Hashable, Sendable {
-    /// The largest number of followers that came back after one error response.
+    /// The largest number of followers after one error response, counted from the first that came back.
     var proven = 0
     /// The number of followers that came back when older followers did not, at least ``GatewayBounds/smallestCache``;
     /// nil if all followers came back so far. If there are more followers than this, the client has forgotten the

@@ -4,25 +4,27 @@ internal import NIOCore
 /// Copies of notifications on connections that a crash ended. No error response was written, so each client decides
 /// itself how many notifications it repeats.
 ///
-/// The first notifications of a new connection may be any of the last ones before the crash. After three that are no
-/// copies, copies must come in a row, in their old order, which a deliberate repeat seldom does. A row that reaches the
-/// last notification before the crash ends the episode, because copies end there. A list that is sent every few seconds
-/// goes on.
+/// The first notifications of a new connection may be copies of any of the last notifications before the crash. After
+/// three new notifications, only a row of copies in their old order counts. Deliberate repeats seldom come in such a
+/// row. A row of three that reaches the last notification before the crash ends the episode: copies end there, but a
+/// list that a program sends every few seconds goes on.
 extension ReplayFilter {
     /// A row of copies on one connection, of one episode.
     struct CrashRow: Sendable {
         let episode: EpisodeID
-        /// The place of the last copy.
+        /// The position of the follower whose copy came last.
         var position: Int
         var length = 1
         /// The number of notifications without a match since the last copy of this row. A constant payload counts only
         /// if the client is known to send again.
         var misses = 0
-        /// Whether the first notification of the row was forwarded, because it might have been a repeat.
+        /// Whether the row has only its first notification, which was forwarded because it may be a deliberate
+        /// repeat.
         var isDoubted: Bool
     }
 
-    /// Returns the follower whose copy this is, if the connection continues one that the crash ended.
+    /// Consumes the follower of a crash whose copy this notification is. Returns nil if there is none, or if the
+    /// notification only begins a row that may be a deliberate repeat.
     mutating func continues(
         _ offered: Follower,
         _ origin: Origin,

@@ -5,10 +5,10 @@ internal import NIOCore
 extension ReplayFilter {
     // MARK: The end of episodes
 
-    /// When to call ``timePassed(now:)``; nil if no call is needed.
+    /// When to call ``timePassed(now:effects:)``; nil if no call is needed, or while the clock stands still.
     var nextDeadline: NIODeadline? { self.wakeAt.flatMap { self.clock.time(of: $0) } }
 
-    /// Ends the episodes whose time has come. An early call does no harm.
+    /// Ends the episodes, and drops the entries, whose time has come. An early call does no harm.
     mutating func timePassed(now: NIODeadline, effects: inout [Effect]) {
         guard let wakeAt else { return }
         let now = self.clock.reading(now)
@@ -36,7 +36,8 @@ extension ReplayFilter {
         self.wakeAt = self.wakeAt.map { min($0, next) } ?? next
     }
 
-    /// Ends a changed episode that is complete. Otherwise notes its evidence and its next deadline.
+    /// Ends a changed episode that is complete. Otherwise notes whether the episode proves that the client re-sends,
+    /// and the episode's next deadline.
     mutating func conclude(_ index: Int, now: NIODeadline, _ effects: inout [Effect]) {
         guard !self.episodes[index].isComplete(now: now) else {
             self.finish(index, isJudged: true, &effects)

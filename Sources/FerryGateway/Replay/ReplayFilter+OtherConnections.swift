@@ -1,11 +1,13 @@
 internal import FerryCore
 internal import NIOCore
 
-/// Copies on connections other than the one that was told, and copies that overtake. ``admit(_:from:now:effects:)`` asks
-/// here, after `ReplayFilter+Own.swift` and before `ReplayFilter+Crash.swift`.
+/// Copies on connections other than the one that was told, and copies that overtake. ``admit(_:from:now:effects:)``
+/// looks for the copies on other connections after `ReplayFilter+Own.swift` and before `ReplayFilter+Crash.swift`,
+/// and for overtakers last.
 extension ReplayFilter {
-    /// Consumes the follower whose copy this is, in the newest episode that has one. Also returns whether the copy may
-    /// overtake; see ``isAhead(_:of:)``.
+    /// Consumes the follower whose copy this notification is, in the newest episode of another connection that has
+    /// one; nil if none has. Episodes of crashes do not count. Also returns whether the copy may overtake; see
+    /// ``isAhead(_:of:)``.
     mutating func match(
         _ offered: Follower,
         _ origin: Origin,
@@ -58,8 +60,9 @@ extension ReplayFilter {
     }
 
     /// Whether so many new notifications came before that a single notification that equals a follower is probably a
-    /// deliberate repeat. Copies come in a row. On a connection that was open at the error response, they come after
-    /// the notifications that the client had written before it read the response.
+    /// deliberate repeat. Copies come in a row. On a connection that was open at the error response, copies come
+    /// after the notifications that the client had written before it read the response. So no copy counts as late
+    /// there until ``GatewayBounds/doubtDelay`` after ``Episode/lastMatch``.
     func isLate(_ row: Row, _ origin: Origin, for index: Int, now: NIODeadline) -> Bool {
         guard row.newCount >= GatewayBounds.doubtAfter else { return false }
         let episode = self.episodes[index]
@@ -68,8 +71,8 @@ extension ReplayFilter {
 
     // MARK: Copies that overtake
 
-    /// Whether a later episode still drains on another connection. If the client's copy drains there, it must find this
-    /// notification.
+    /// Whether a later episode still drains on another connection. A copy in that drain must find this notification
+    /// among the overtakers.
     func isAhead(_ origin: Origin, of index: Int) -> Bool {
         self.episodes[(index + 1)...].contains { $0.isDraining && $0.id.connection != origin.connection }
     }
@@ -95,8 +98,8 @@ extension ReplayFilter {
         return self.overtakers[position].job
     }
 
-    /// Forgets the overtaker with the job that a drained notification has joined by its entry. It is the copy of no
-    /// other notification.
+    /// Forgets the overtaker with this job. A notification in a drain has joined the job through an episode's entry,
+    /// so the overtaker is the copy of no other notification.
     mutating func forgetOvertaker(_ key: ReplayKey, of job: JobID, _ origin: Origin) {
         guard let draining = origin.draining, let index = self.index(of: draining) else { return }
         let start = self.episodes[index].overtakersFrom

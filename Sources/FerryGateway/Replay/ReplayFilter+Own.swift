@@ -39,8 +39,8 @@ extension ReplayFilter {
         return self.episodes.contains { $0.isCircling && $0.had(offered.key) }
     }
 
-    /// The number of first followers that must come again in a row before they count as a circle; nil if any follower
-    /// is enough.
+    /// The number of first followers that must come again in a row before they count as a circle; nil if a single
+    /// follower at any position is enough; `Int.max` if no row is enough.
     private func rowOfCircle(_ origin: Origin, _ index: Int, isProven: Bool) -> Int? {
         // Pushy also repeats the notifications that it wrote before it read the error response.
         if origin.resemblesPushy {
@@ -52,8 +52,9 @@ extension ReplayFilter {
         return self.episodes[index].isNamed ? GatewayBounds.circle : .max
     }
 
-    /// Consumes the follower with the same identifier, whose only copy this is. Only the identifier distinguishes it
-    /// from a repeat, because clients that number their notifications give a repeat a new identifier.
+    /// Consumes the follower with the same key and identifier. The offered notification is the follower's only copy.
+    /// Only the identifier distinguishes the copy from a repeat, because clients that number their notifications give
+    /// a repeat a new identifier.
     private mutating func matchOwn(
         _ offered: Follower,
         _ identifier: UInt32,

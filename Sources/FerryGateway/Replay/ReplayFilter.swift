@@ -6,32 +6,35 @@ internal import NIOCore
 ///
 /// One filter serves one scope: the connections of one identity from one source address. An error response opens an
 /// ``Episode`` with the followers of the notification that it names. The connection on which the error response was
-/// written is one *that was told*. A later notification with an equal key is a copy: it joins the job of the follower,
-/// and consumes the entry. Copies may overtake: while a connection drains, notifications that are forwarded from the
-/// client's other connections are remembered. A drained notification with an equal key joins their job.
+/// written is called *the connection that was told*. A later notification with the key of a follower is a copy: it
+/// joins the follower's job, and consumes the follower's entry. Copies may overtake: while a connection drains,
+/// notifications that are forwarded from the client's other connections are remembered. A drained notification with
+/// an equal key joins the job of the remembered one.
 ///
 /// A job has at most one entry. A copy that is itself a follower takes the entry over into the new episode.
 ///
-/// In doubt a copy is forwarded, because two deliveries are better than a loss. Cost: one table look-up for each open
-/// episode.
+/// In doubt a copy is forwarded, because two deliveries are better than a loss. Cost of a notification: one table
+/// look-up for each open episode.
 ///
-/// ``admit(_:from:now:effects:)`` judges every notification. It looks for a copy on the connection that was told
-/// (`ReplayFilter+Own.swift`), then for one on another connection (`+OtherConnections`), then for one after a crash
-/// (`+Crash`).
+/// ``admit(_:from:now:effects:)`` judges every notification that has a key. It looks for a copy on the connection
+/// that was told (`ReplayFilter+Own.swift`), then for a copy on another connection (`+OtherConnections`), then for a
+/// copy after a crash (`+Crash`).
 struct ReplayFilter: Sendable {
-    /// The place where a notification was read.
+    /// The connection on which a notification was read, and its state at that time.
     struct Origin: Hashable, Sendable {
         var connection: ConnectionID
-        /// The episode in whose drain the notification was read.
+        /// The episode of the connection's error response, also after the drain; nil before an error response.
         var draining: EpisodeID?
-        /// Whether the error response of that episode was written so long ago that the client may have read it.
+        /// Whether the error response of that episode was written so long ago that the client may have read it. Also
+        /// true before an error response.
         var mayHaveHeard = true
-        /// Whether the connection is new, so that the notification may continue a connection that a crash ended.
+        /// Whether the connection is new (no error response, and fewer than ``GatewayBounds/crashMisses`` new
+        /// notifications), so that the notification may continue a connection that a crash ended.
         var isOpening = false
         /// When the connection was opened.
         var openedAt = NIODeadline.distantPast
-        /// Whether the frame begins with the identifier. Of the known libraries, only Pushy writes such frames, and it
-        /// circles.
+        /// Whether the frame begins with the identifier. Of the known libraries, only Pushy writes such frames. Pushy
+        /// also circles; see ``Admission/circle``.
         var resemblesPushy = false
     }
 
@@ -39,16 +42,17 @@ struct ReplayFilter: Sendable {
     enum Admission: Hashable, Sendable {
         /// Forward it as the offered job.
         case forward
-        /// Swallow it, because it is a copy of this job's notification. A running job will settle both.
+        /// Swallow it, because it is a copy of this job's notification. If the job is running, its result counts for
+        /// both.
         case join(JobID, JobFate)
-        /// Swallow it, and close the output. The client sends it again and again on the connection that was told until
-        /// it sees the end, and once more on another one.
+        /// Swallow it, and close the output. The client sends the notification again and again on the connection that
+        /// was told until the client sees the end, and once more on another connection.
         case circle
         /// Swallow it, because its copy came first. The copy is this job's notification, and gets the result.
         case overtaken(JobID)
     }
 
-    /// A forwarded notification that may be the copy of one that still drains.
+    /// A notification that may be a copy. Its original may still come on another connection, which drains.
     struct Overtaker: Sendable {
         var connection: ConnectionID
         var job: JobID
@@ -71,9 +75,9 @@ struct ReplayFilter: Sendable {
     var replayClass: ReplayClass
     /// Whether the class was configured, so that evidence does not change it.
     private(set) var isConfigured: Bool
-    /// When the class last changed, in UNIX seconds. The owner stores it.
+    /// When evidence last changed the class, in UNIX seconds; 0 if it never did. The owner sets and stores this time.
     var classShownAt: UInt32 = 0
-    /// The number of episodes in a row whose followers did not come back.
+    /// The number of misses in a row. Episodes that prove nothing do not end the row.
     var misses = 0
     private(set) var habits = SendingHabits()
     /// The present day, in days since 1970. The owner keeps it up to date.
@@ -96,7 +100,7 @@ struct ReplayFilter: Sendable {
     /// planned.
     var wakeAt: NIODeadline?
 
-    /// The number of all entries and of all remembered notifications.
+    /// The number of all entries, with those that are consumed, and of all remembered notifications.
     var entryCount = 0
     /// The number of episodes that ended early to make room.
     private(set) var evictedCount = 0
@@ -114,26 +118,27 @@ struct ReplayFilter: Sendable {
     /// The facts about a client that decide about an error response.
     struct Standing: Hashable, Sendable {
         var replayClass = ReplayClass.unknown
-        /// The connections on which the client was seen to number its notifications.
+        /// Whether the client gives the notifications of a connection different identifiers.
         var numbering = Numbering.unknown
         /// Whether the client opens a connection for each notification.
         var isSingle = false
-        /// Whether nothing shows so far how the client uses its connections.
+        /// Whether the client may still turn out to be single, because no trait of the client is known.
         var mayBeSingle = false
         /// Whether too much of the traffic is copies.
         var isAmplified = false
 
         init() {}
 
-        /// Whether an error response may be useful, now or later. The client may repeat followers, and can find the
-        /// named notification by its identifier.
+        /// Whether an error response may be useful, now or later. It is useless if the client never repeats
+        /// followers, or gives all notifications of a connection the same identifier.
         var mayHear: Bool { self.replayClass != .never && self.numbering != .none }
 
         enum Numbering: Hashable, Sendable {
             case unknown
-            /// A connection has one identifier for all its notifications.
+            /// A connection had one identifier twice, and no connection had two different identifiers.
             case none
-            /// Some connections have numbers, and others have one identifier for all.
+            /// A connection had one identifier twice, and the same or another connection had two different
+            /// identifiers.
             case some
             case all
         }
@@ -153,7 +158,7 @@ struct ReplayFilter: Sendable {
         return standing
     }
 
-    /// Notes the evidence of a connection about its client.
+    /// Notes the traits of the client that a connection shows.
     mutating func note(_ connection: borrowing GatewayConnection) {
         if connection.numbersPushes { self.habits.saw(.numbers, on: self.today) }
         if connection.repeatsIdentifiers { self.habits.saw(.repeatsIdentifiers, on: self.today) }
@@ -164,7 +169,7 @@ struct ReplayFilter: Sendable {
         }
     }
 
-    /// Takes the habits that an earlier process knew.
+    /// Takes the habits and the class that an earlier process knew. A configured class stays.
     mutating func restore(_ habits: SendingHabits, _ replayClass: ReplayClass, shownAt: UInt32) {
         self.habits = habits
         guard !self.isConfigured else { return }
@@ -176,6 +181,7 @@ struct ReplayFilter: Sendable {
     /// on, because their error responses were written.
     ///
     /// - Parameter resends: nil if the gateway must find out. The present class then holds until evidence changes it.
+    ///   Evidence does not change ``ReplayClass/never``.
     mutating func configure(resends: Bool?) {
         self.isConfigured = resends != nil
         switch (resends, self.replayClass) {
@@ -188,11 +194,13 @@ struct ReplayFilter: Sendable {
 
     // MARK: Episodes
 
-    /// Opens an episode: for an error response in the turn in which it is written, for a crash at recovery.
+    /// Opens an episode: for an error response in the turn in which it is written, for a kill of the process at
+    /// recovery. Does nothing if the class is ``ReplayClass/never``.
     ///
     /// - Parameters:
     ///   - named: the key of the notification that the error response names.
-    ///   - namedJob: its job. If the episode ends unheard, the rejection is deferred.
+    ///   - namedJob: the job of that notification. If the episode ends and no follower came again, the rejection is
+    ///     deferred.
     ///   - roundTrip: the round trip of the connection that was told.
     ///   - followers: the notifications that were read after the named one, in order. After a crash, the last ones that
     ///     were read.
@@ -225,7 +233,7 @@ struct ReplayFilter: Sendable {
         if kind.isPast { self.drained(id, now: now, effects: &effects) }
     }
 
-    /// Notes that no later notification of the connection belongs to the episode.
+    /// Notes that the episode's drain is over. Later notifications of a deaf connection still become followers.
     mutating func drained(_ id: EpisodeID, now: NIODeadline, effects: inout [Effect]) {
         guard let index = self.index(of: id) else { return }
         let time = self.clock.reading(now)
@@ -234,7 +242,7 @@ struct ReplayFilter: Sendable {
         self.conclude(index, now: time, &effects)
     }
 
-    /// Notes whether a full window stops the reading of a connection.
+    /// Notes whether the gateway reads a connection. A full window stops the reading.
     mutating func reads(_ connection: ConnectionID, _ isRead: Bool, now: NIODeadline) {
         self.clock.note(connection, isRead: isRead, now: now)
     }
@@ -273,7 +281,8 @@ struct ReplayFilter: Sendable {
 
     // MARK: Notifications
 
-    /// Says whether one notification is a copy, and notes it. Every notification passes here.
+    /// Decides whether one notification is a copy, and notes the notification. Every notification that is read passes
+    /// here, except faulty ones, which have no key.
     ///
     /// - Parameter offered: the notification, with the job under which the owner would forward it. The job's fate is
     ///   `running`, or `rejected` if the owner refuses the notification itself.
@@ -334,8 +343,8 @@ struct ReplayFilter: Sendable {
         for index in self.episodes.indices { self.episodes[index].putOffTrim(now: time) }
     }
 
-    /// Notes the result of a job, for copies that come later. Returns false if no open episode has the job. Then no
-    /// copy will tell its rejection.
+    /// Notes the result of a job, for copies that come later. Returns false if no entry of the job waits for a copy.
+    /// Then no copy will tell the job's rejection.
     @discardableResult
     mutating func settled(_ job: JobID, _ fate: JobFate) -> Bool {
         guard let place = self.running.removeValue(forKey: job) else { return false }

@@ -2,7 +2,7 @@
 /// traits decide whether the client can find the notification that an error response names; see
 /// ``GatewayConnection/response(to:_:now:)``.
 struct SendingHabits: Hashable, Sendable {
-    /// A trait. Its raw value is on disk, so never change one.
+    /// A trait. The raw values are on disk, so never change them.
     enum Trait: Int, Sendable, CaseIterable {
         /// One connection carried two different identifiers.
         case numbers = 0
@@ -44,13 +44,12 @@ struct SendingHabits: Hashable, Sendable {
     func isEmpty(on day: UInt16) -> Bool { !Trait.allCases.contains { self.has($0, on: day) } }
 
     /// Whether the client opens a connection for each notification. A client that used an identifier twice on a
-    /// connection, or left a connection open, does not count as one, and may have notifications to repeat.
+    /// connection, or left a connection open, is no such client, and may have notifications to repeat.
     func isSingle(on day: UInt16) -> Bool {
         self.has(.endsSingles, on: day) && !self.has(.repeatsIdentifiers, on: day) && !self.has(.keepsSingles, on: day)
     }
 
-    /// Whether ``isSingle(on:)`` may still become true, because no trait shows so far how the client uses its
-    /// connections.
+    /// Whether ``isSingle(on:)`` may still become true, because no trait of the client is known on this day.
     func mayBeSingle(on day: UInt16) -> Bool {
         !self.has(.numbers, on: day) && !self.has(.endsSingles, on: day) && !self.has(.repeatsIdentifiers, on: day)
             && !self.has(.keepsSingles, on: day)

@@ -17,7 +17,7 @@ struct GatewayScope: ~Copyable {
     /// The facts from outside of the scope that an input needs.
     struct Surroundings {
         var now: Moment
-        /// The state of the spool, which takes unresolved notifications.
+        /// The state of the spool, which takes notifications that have no result yet.
         var spool: GatewayConnection.Spool
         var tellable = Tellable.everything
     }
@@ -56,17 +56,18 @@ struct GatewayScope: ~Copyable {
 
     func standing(now: Moment) -> ReplayFilter.Standing { self.filter.standing(now: now.monotonic) }
 
-    /// The error responses that may be written; see ``ForwardingRight``.
+    /// The error responses that may be written; see ``ForwardingRight``. The refusal of a probe (a notification with an
+    /// empty token) may be written in every case.
     enum Tellable {
         case everything
-        /// Status 10 alone. The new owner of the store tells the rejections.
+        /// Status 10, and the refusal of a probe. The new owner of the store tells all other rejections.
         case lastWords
         case nothing
     }
 
     /// Returns the standing for a connection. While no rejection may be told, the client counts as one that sends too
-    /// many copies. While nothing may be told, it counts as one that never repeats followers. In both cases its
-    /// rejections are deferred.
+    /// many copies. While nothing may be told, the client counts as one that never repeats followers. In both cases the
+    /// client's rejections are deferred, except that of a probe.
     private static func standing(
         _ standing: ReplayFilter.Standing,
         _ around: Surroundings
@@ -80,7 +81,7 @@ struct GatewayScope: ~Copyable {
         return standing
     }
 
-    /// The job of a notification that its connection keeps.
+    /// The job of a notification; nil if its connection is closed, or does not keep the notification or its job.
     func job(of reader: Job.Reader) -> JobID? {
         guard let index = self.connections.index(of: reader.connection) else { return nil }
         return self.connections.all[index].connection.job(of: reader.sequence)
@@ -102,7 +103,7 @@ struct GatewayScope: ~Copyable {
         self.nextDeadline = [self.timers.min?.at, self.filter.nextDeadline].compactMap(\.self).min()
     }
 
-    /// Lets the connections go on that wait for the first trait of their client.
+    /// Lets the undecided connections go on, after the client's habits have changed.
     private mutating func lookAgain(_ around: Surroundings, _ effects: inout [Effect]) {
         guard !self.undecided.isEmpty else { return }
         let waiting = self.undecided.sorted { $0.rawValue < $1.rawValue }
@@ -322,7 +323,7 @@ struct GatewayScope: ~Copyable {
     /// Fails in a debug build, because the machine knows a connection that the scope does not have.
     private static func noConnection() { assertionFailure("a connection that has a place is open in its scope") }
 
-    /// Passes a connection's evidence about its client to the filter.
+    /// Notes in the filter the client's traits that a connection shows.
     private static func note(_ entry: inout ScopeConnections.Entry, _ filter: inout ReplayFilter) {
         filter.note(entry.connection)
     }
@@ -389,7 +390,7 @@ struct GatewayScope: ~Copyable {
             effects: &effects
         )
         self.connections.all[index].journalled = nil
-        // The filter keeps no episode for a client that repeats nothing. So the journal's episode ends at once.
+        // The filter keeps no episode for a client of class `never`. So the journal's episode ends at once.
         if self.filter.replayClass == .never {
             effects.append(.end(telling.episode, isUnheard: false, named: nil))
         }

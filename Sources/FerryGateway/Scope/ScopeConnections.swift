@@ -6,11 +6,11 @@ internal import NIOCore
 struct ScopeConnections: ~Copyable {
     struct Entry: ~Copyable {
         var connection: GatewayConnection
-        /// Whether the owner reads from the connection, as the last effect told it.
+        /// Whether the owner reads from the connection, by the last ``Effect/read(_:_:)``; true before the first one.
         var isReading = true
         /// The earliest timer that is set for the connection.
         var timer = NIODeadline.distantFuture
-        /// The episode that the journal has, while its error response is not written.
+        /// The episode that the journal has, while the error response of the episode is not written; otherwise nil.
         var journalled: EpisodeID?
         /// Whether the journal has a record of the connection.
         var isJournalled = false

@@ -90,7 +90,8 @@ struct Scopes: ~Copyable {
         return place
     }
 
-    /// Calls `body` with a scope as one turn, and then ends episodes until the bounds hold. Skips a forgotten scope.
+    /// Calls `body` with a scope as one turn. Then ends episodes until the bounds hold, or no episode is left. Does
+    /// nothing for a forgotten scope.
     mutating func with(
         _ place: Place,
         _ around: GatewayScope.Surroundings,
@@ -168,7 +169,7 @@ struct Scopes: ~Copyable {
 
     /// Ends an episode of the scope that has the oldest episode. Returns false if there is no episode.
     ///
-    /// - Parameter identity: the identity whose episode ends; nil for any.
+    /// - Parameter identity: the identity whose episode ends; nil for the oldest episode of all identities.
     private mutating func evictOldest(of identity: Int?, _ effects: inout [Effect]) -> Bool {
         var oldest: (index: Int, openedAt: NIODeadline)?
         for (key, place) in self.places where identity == nil || key.identity == identity {
@@ -192,9 +193,9 @@ struct Scopes: ~Copyable {
         self.idle[self.cells[place.index].scope.key] = nil
     }
 
-    /// Notes that a connection of the scope has closed. If it was the last one, the scope becomes idle.
+    /// Notes that a connection of the scope has closed. If it was the last connection, the scope becomes idle.
     ///
-    /// If more scopes are idle than the bound allows, forgets those that have been idle longest. A scope with
+    /// If more scopes are idle than the bound allows, forgets the scopes that have been idle longest. A scope with
     /// entries or an episode is not forgotten.
     ///
     /// - Returns: the forgotten scopes whose rows must be removed from the store. If a client never connected to this
@@ -210,7 +211,7 @@ struct Scopes: ~Copyable {
         self.idle[key] = self.idleCount
     }
 
-    /// Forgets a quarter of the bound at a time, so that the search is rare.
+    /// Forgets at most a quarter of the bound at a time, and not only the surplus, so that the search is rare.
     private mutating func forgetIdle() -> [ReplayScope] {
         var forgotten: [ReplayScope] = []
         var count = 0

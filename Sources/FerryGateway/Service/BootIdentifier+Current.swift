@@ -1,7 +1,8 @@
 internal import FerryPlatform
 
 extension BootIdentifier {
-    /// The present run of the operating system, which Linux has in a file; nil if it cannot be read.
+    /// The identifier of the present run of the operating system. Linux has this identifier in a file. Nil if the file
+    /// cannot be read.
     static var current: BootIdentifier? {
         guard let file = fopen("/proc/sys/kernel/random/boot_id", "re") else { return nil }
         defer { fclose(file) }

@@ -1,8 +1,8 @@
 internal import FerryServer
 internal import NIOCore
 
-/// The address from which a connection's client comes. If a proxy names the client, it is the client's address, and
-/// otherwise that of the socket.
+/// The address from which a connection's client comes. If a proxy names the client, this is the address that the proxy
+/// names. Otherwise it is the address of the socket.
 struct ConnectionSource {
     /// The address is kept, because after a reset the socket no longer knows its address.
     private var address: SocketAddress?

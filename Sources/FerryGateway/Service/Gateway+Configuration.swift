@@ -27,7 +27,7 @@ extension Gateway {
         /// profile.
         package var tlsProfile = TLSProfile.modern
         /// The proxies through which clients come. Doors at the same address must have the same proxies, because only
-        /// those of the first door are used.
+        /// the proxies of the first door are used.
         package var proxies = TrustedProxies()
         /// The clients, and the signs by which each is recognized.
         package var clients: GatewayClients
@@ -44,24 +44,26 @@ extension Gateway {
         package var doors: [Door]
         /// The largest number of gateways with clients in the process. They share the descriptors of the process.
         package var gateways = 1
-        /// The number of upstreams of each of these gateways, if this one has none. It leaves their descriptors free.
+        /// The number of upstreams of each other gateway in the process, for a gateway without upstreams, such as a
+        /// feedback service. Descriptors are left free for these upstreams.
         package var otherUpstreams = 0
         /// How a start takes the store and the addresses of a process that ends. If nil, the start fails while another
         /// process has them.
         package var succession: Succession?
         /// The upstreams, in the order of those given to ``Gateway/start(_:upstreams:on:)``. Empty if the upstreams
-        /// have no names. Such a gateway cannot be reloaded.
+        /// have no names. A gateway whose upstreams have no names cannot be reloaded.
         package var upstreams: [GatewayTables.Upstream] = []
         /// The identities. They decide how each client's notifications are forwarded.
         package var identities: [ClientIdentity]
         package var routes: [Route]
         /// The store; nil for a gateway without one.
         package var store: (any GatewayStore)?
-        /// The file of the list of rejections; nil if only ``onEvent`` gets the rejections. The gateway closes it at its end,
-        /// unless it has a ``SharedStore``: then the file is for all gateways of the process.
+        /// The file of the list of rejections; nil if only ``onEvent`` and the table of a ``SharedStore`` get the
+        /// rejections. The gateway closes the file at the gateway's end. With a ``SharedStore``, the file is for all
+        /// gateways of the process, and stays open.
         package var list: ListFile?
         /// Called once on the gateway's event loop, after another process has taken a ``SharedStore``. By then, this
-        /// gateway has handed everything over, and closed its clients. Shut it down then.
+        /// gateway has handed everything over, and closed the connections of its clients. Shut the gateway down then.
         package var onHandedOver: @Sendable () -> Void = {}
         /// Called on the gateway's event loop when a connection of a client opens (true), and when it has ended
         /// (false). It must not block. Connections of ferry doctor, and of clients without a known address, are left

@@ -4,11 +4,11 @@ internal import FerryServer
 package import NIOCore
 internal import NIOPosix
 
-/// The upstream of a gateway: the provider to which the gateway forwards, and the providers of side connections. Each
-/// provider has its `outcomes` as its sink.
+/// The upstream of a gateway: the provider to which the gateway forwards, and the providers of side connections. The
+/// sink of each provider is the `outcomes` object beside it.
 package struct GatewayUpstream: Sendable {
     /// The largest number of notifications that the provider should queue. Clients take no turns in the provider's
-    /// queue, so the notifications of one client there delay those of others.
+    /// queue, so the notifications of one client in this queue delay the notifications of other clients.
     package static let queueLimit = 1024
 
     /// A provider with one connection, made with `outcomes` as its sink.
@@ -52,11 +52,11 @@ package struct GatewayUpstream: Sendable {
 /// All its work runs on one event loop. Any thread may call its methods. Shut every gateway down. Releasing its last
 /// reference closes nothing.
 package final class Gateway: Sendable {
-    /// How long the shutdown waits until the store and the list have everything. It then waits as long until the store
-    /// is closed.
+    /// How long the shutdown waits until the store and the list have everything. The close of the store may then take
+    /// the same time again.
     private static let storeLimit: TimeAmount = .seconds(5)
-    /// The shortest time at the shutdown for answers to notifications at an upstream. If the clients end before
-    /// ``GatewayBounds/ending`` is over, the answers have the rest of that time.
+    /// The shortest time at the shutdown for answers to notifications at an upstream. If more than this time is left of
+    /// ``GatewayBounds/ending``, or of a shorter limit of the caller, the answers have all of the rest.
     private static let answerLimit: Duration = .seconds(1)
 
     package let host: String
@@ -69,14 +69,16 @@ package final class Gateway: Sendable {
     package var clientAddresses: [String] {
         self.listeners.all.filter { $0.address.service == .binary }.map(\.name)
     }
-    /// The ports of each door, in the order of the configuration.
+    /// The ports of each door, in the order of the configuration. Without clients, the binary port is 0. Without a
+    /// feedback service, the feedback port is nil.
     package var doorPorts: [(binary: Int, feedback: Int?)] { self.listeners.doorPorts }
     let listeners: GatewayListeners
     let driver: GatewayDriver
     /// The numbers of the present configuration. One reload at a time changes them.
     let numbers: Locked<GatewayNumbers>
     private let store: (any GatewayStore)?
-    /// When the store was copied from another store, in UNIX seconds; nil unless this is the first start with the copy.
+    /// When the store was copied from another store, in UNIX seconds; nil if the store is no copy. It is also nil if
+    /// an earlier start has written a commit to the copy.
     package let copiedAt: UInt32?
 
     private init(
@@ -154,7 +156,7 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// Copies the store; see ``GatewayStore/copy(to:)``. It costs the event loop nothing.
+    /// Copies the store; see ``GatewayStore/copy(to:)``. The copy costs the event loop nothing.
     package func copyStore(to path: String) async throws(StoreError) -> StoreCopy {
         guard let store else { throw StoreError("The gateway has no store.") }
         return try await store.copy(to: path)
@@ -192,8 +194,9 @@ package final class Gateway: Sendable {
     /// Whether there is a store, which keeps letters.
     package var hasStore: Bool { self.store != nil }
 
-    /// Returns the next letters in the order of their `apns-id`s, which is nearly the order in which the notifications
-    /// were read. The call costs the event loop nothing. At the end it returns an empty list.
+    /// Returns at most `limit` of the next letters, in the order of their `apns-id`s. This is nearly the order in which
+    /// the notifications were read. The call costs the event loop nothing. At the end, or without a store, the list is
+    /// empty.
     ///
     /// - Parameter after: the last letter that the caller has; nil at the beginning.
     package func letters(after: APNSID?, limit: Int) async throws(StoreError) -> [Letter] {
@@ -234,27 +237,29 @@ package final class Gateway: Sendable {
         deadline.cancel()
     }
 
-    /// Writes the rest of the journal and of the list of rejections. It does not wait for a disk that accepts nothing.
+    /// Writes the rest of the journal and of the list of rejections. Waits for ``storeLimit`` at most; see
+    /// ``GatewayDriver/writeRest(then:)``.
     private func writeRest() async {
         let driver = self.driver
         await self.wait(within: Duration(Self.storeLimit)) { driver.writeRest(then: $0) }
     }
 
-    /// Stops accepting, and ends the open connections within 5 s. Without a store, it then waits until every
-    /// notification has its final answer. With a store, notifications that no upstream has stay in the store for the
-    /// next start.
+    /// Stops accepting, and ends the open connections within 5 s. If the process is stopped meanwhile, these 5 s begin
+    /// anew, twice at most. Without a store, the call then waits until every notification has its final answer. With a
+    /// store, notifications without an answer stay in the store for the next start.
     ///
     /// Connections that come to a passed socket meanwhile wait for the next process.
     ///
-    /// - Parameter limit: how long to wait for the clients, and then for answers or the store.
-    /// - Returns: whether every notification has its answer or is in the store. With a store, this call also shuts the
-    ///   upstreams down. Without a store, shut them down afterwards.
+    /// - Parameter limit: how long to wait in all for the clients, and then for answers or the store. Closing the
+    ///   sockets before, and the upstreams and the store afterwards, takes some more seconds.
+    /// - Returns: whether every notification has its answer or is in the store. If a gateway without a store returns
+    ///   true, call ``shutDownUpstreams(within:)`` afterwards. Otherwise the upstreams are already shut down.
     package func shutDown(within limit: Duration) async -> Bool {
         await self.listeners.close()
         let driver = self.driver
         let patience = min(limit, Duration(GatewayBounds.ending))
         var begin = ContinuousClock.now
-        // A computer that is always late must end the gateway, too, so there are three tries at most.
+        // The gateway must end even if the process is stopped again and again, so there are three tries at most.
         for _ in 0..<3 {
             guard await !self.wait(within: patience, { driver.shutDown(then: $0) }) else { break }
             guard begin.duration(to: .now) >= patience + Duration(GatewayBounds.stopped) else { break }
@@ -283,7 +288,7 @@ package final class Gateway: Sendable {
         await self.endUpstreams(within: limit, onlySides: false)
     }
 
-    /// Waits until the driver has called the closure that `body` passes to it.
+    /// Waits until the driver has called `then`, the closure that `body` passes to the driver.
     ///
     /// - Returns: false when `limit` passed first.
     @discardableResult

@@ -5,7 +5,7 @@ package import FerryOpenSSL
 package struct GatewayClients: Sendable {
     /// The sign by which a client is recognized.
     package enum Sign: Hashable, Sendable {
-        /// The SHA-256 fingerprint of the client's certificate. The chain and the dates of the certificate do not
+        /// The SHA-256 fingerprints of the client's certificates. The chain and the dates of a certificate do not
         /// matter. Apple's certificates last a year, and nobody can renew them for a gateway.
         case fingerprints(Set<[UInt8]>)
         /// The user ID in the subject of the client's certificate. The user ID counts only if the authorities of the
@@ -25,8 +25,8 @@ package struct GatewayClients: Sendable {
 
     /// - Parameters:
     ///   - trustRoots: the authorities for ``Sign/userID(_:)``.
-    ///   - authorities: the SHA-256 fingerprints of the authorities' certificates. An open connection stays after a
-    ///     reload if all fingerprints by which its chain was verified are still here.
+    ///   - authorities: the SHA-256 fingerprints of the authorities' certificates. After a reload, the user ID of an
+    ///     open connection still counts if all fingerprints by which its chain was verified are still here.
     package init(
         _ signs: [(sign: Sign, identity: Int)],
         trustRoots: TrustRoots? = nil,
@@ -39,7 +39,7 @@ package struct GatewayClients: Sendable {
 
     /// The same clients with other numbers.
     ///
-    /// - Parameter numbers: the new number for each present one.
+    /// - Parameter numbers: the new number of each identity, by its present number.
     func renumbered(_ numbers: [Int]) -> GatewayClients {
         GatewayClients(
             self.signs.map { ($0.sign, numbers[$0.identity]) },
@@ -48,7 +48,7 @@ package struct GatewayClients: Sendable {
         )
     }
 
-    /// The sign that a connection has shown. It is kept, because a reload judges open connections again.
+    /// The sign that a connection has shown. The handler keeps it, because a reload judges open connections again.
     struct Shown: Sendable {
         fileprivate var fingerprint: [UInt8]?
         fileprivate var userID: String?
@@ -98,9 +98,10 @@ package struct GatewayClients: Sendable {
         }?.identity
     }
 
-    /// The certificates for which the handshake asks a client.
+    /// The demand of the handshake for a client's certificate. If any client may come, no certificate is judged.
     ///
-    /// - Parameter admits: whether an identity is served now. It runs on the event loop, in the middle of the handshake.
+    /// - Parameter admits: whether an identity is served now. The closure runs on the event loop, in the middle of the
+    ///   handshake.
     func certificates(
         admits: @escaping @Sendable (_ identity: Int) -> Bool = { _ in true }
     ) -> TLSContext.ClientCertificates {

@@ -5,13 +5,13 @@ internal import FerryOpenSSL
 internal import FerryServer
 internal import NIOCore
 
-/// The owner of a ``GatewayMachine`` on an event loop. It carries out the machine's actions, and passes its batches to
-/// the upstreams.
+/// The owner of a ``GatewayMachine`` on an event loop. The driver carries out the machine's actions, and passes the
+/// machine's batches to the upstreams.
 ///
 /// `@unchecked Sendable`: after ``start()``, everything is used on the event loop only, except the constants `loop`,
 /// `right` and `sides`.
 final class GatewayDriver: @unchecked Sendable {
-    /// The reason for closing a silent connection whose place another one needs.
+    /// The reason for closing a silent connection whose place another connection needs.
     static let tookPlace = "It said nothing, all connections that may be open were open, and others wanted its place."
 
     private let loop: MachineLoop
@@ -43,10 +43,11 @@ final class GatewayDriver: @unchecked Sendable {
     /// The clients of the connections for which ``onConnection`` was called.
     private var addresses: [ConnectionID: ClientAddress] = [:]
     private var strangers = StrangerNames()
-    /// The number of accepted connections whose TLS handshake has not ended. The shutdown waits for them, too, because
-    /// their clients were not refused.
+    /// The number of connections of clients whose TLS handshake has not ended. The shutdown waits for these
+    /// connections, too, because their clients were not refused. Readers of the feedback service are not counted.
     private var handshakes = 0
-    /// The number of the client that the last judged handshake did not admit; nil if it admitted the client.
+    /// The number of the client that the last judged handshake did not admit; nil if that handshake admitted its
+    /// client, and after ``takePostponed()``.
     private var postponed: Int?
     private var onClientsGone: (() -> Void)?
     private var onSettled: (segment: UInt64?, body: () -> Void)?
@@ -111,8 +112,8 @@ final class GatewayDriver: @unchecked Sendable {
 
     /// Listens to the outcomes of a provider, so that they reach the machine.
     ///
-    /// The references in the closure are weak. The outcomes hold the closure. If it held the driver or the outcomes, a
-    /// cycle of references would keep all of them for ever.
+    /// The references in the closure are weak. The outcomes hold the closure. If the closure held the driver or the
+    /// outcomes, a cycle of references would keep all of them for ever.
     func listen(to outcomes: UpstreamOutcomes) {
         outcomes.onNews { [weak self, weak outcomes] in
             guard let self, let outcomes else { return }
@@ -163,12 +164,12 @@ final class GatewayDriver: @unchecked Sendable {
         self.machine.waitingSums(after: place, filter, unreachable: self.unreachable, now: .now)
     }
 
-    /// The upstreams to which there is no connection.
+    /// The upstreams whose last tries to connect, or whose last trial, failed. An untried upstream is not among them.
     private var unreachable: Set<Int> {
         Set(self.upstreams.indices.filter { self.upstreams[$0].watch.isFailing })
     }
 
-    /// Whether a new connection is accepted. If it is not, its address is reported.
+    /// Whether a new connection is accepted. The address of a refused connection is reported, except at the shutdown.
     func isOpen(for address: String) -> Bool {
         guard !self.isFinished else { return false }
         guard let reason = self.machine.closedReason(now: .now) else { return true }
@@ -177,7 +178,8 @@ final class GatewayDriver: @unchecked Sendable {
         return false
     }
 
-    /// Whether a new connection of this client is accepted. If it is not, its address is reported.
+    /// Whether a new connection of this client is accepted. The address of a refused connection is reported, as in
+    /// ``isOpen(for:)``. If the reason concerns this client alone, the address is reported at the shutdown, too.
     func isOpen(identity: Int, for address: String) -> Bool {
         guard self.isOpen(for: address) else { return false }
         guard let reason = self.machine.closedReason(of: identity, now: .now) else { return true }
@@ -187,7 +189,8 @@ final class GatewayDriver: @unchecked Sendable {
 
     /// Whether the handshake of a known client goes on.
     ///
-    /// A client that is refused after its handshake may have written notifications, and would take them for sent.
+    /// The driver judges the client in the middle of the handshake. A client that is refused later may have written
+    /// notifications, and would take them for sent.
     func admits(_ identity: Int) -> Bool {
         let isOpen = self.machine.isOpen(identity: identity, now: .now)
         self.postponed = isOpen ? nil : identity
@@ -201,7 +204,7 @@ final class GatewayDriver: @unchecked Sendable {
     }
 
     /// Whether a client that the handshake has judged is still served. If another process has the store, the client is
-    /// not served, and its address is reported.
+    /// not served, and its address is reported. After ``finish()``, no client is served.
     func serves(_ address: String) -> Bool {
         guard self.machine.isStoreTaken else { return !self.isFinished }
         self.refused(address, .storeTaken)
@@ -223,8 +226,8 @@ final class GatewayDriver: @unchecked Sendable {
 
     // MARK: Feedback
 
-    /// Takes the client's feedback rows for a reader, and passes them to `body`. Passes nil if the store does not give
-    /// the rows now.
+    /// Takes the client's feedback rows for a reader, and passes them to `body`. Passes nil if another process has the
+    /// store, or if a shared store does not give the rows now.
     func takeFeedback(of identity: Int, for address: String, then body: @escaping ((any FeedbackClaim)?) -> Void) {
         guard !self.machine.isStoreTaken else {
             self.refused(address, .storeTaken)
@@ -292,7 +295,7 @@ final class GatewayDriver: @unchecked Sendable {
 
     /// Reports a connection whose handshake failed.
     ///
-    /// - Parameter certificate: the sentence about the certificate that was refused.
+    /// - Parameter certificate: the sentence about the certificate that was refused; nil if none was refused.
     func failed(_ address: String, _ tls: TLSHandler, _ error: TLSError, _ certificate: String?) {
         if tls.isPeerDoctor {
             self.checked(address, .doctor)
@@ -366,8 +369,8 @@ final class GatewayDriver: @unchecked Sendable {
 
     private func forward() {
         guard !self.isFinished else { return }
-        // A provider without the right would give each notification back after its deadline. Each return would count as
-        // an attempt.
+        // Without the right, the driver submits nothing. A provider would give each notification back after the
+        // notification's deadline, and each return would count as an attempt.
         let isHeld = self.right.isHeld
         self.waitsForRight = !isHeld
         for (index, upstream) in self.upstreams.enumerated() {
@@ -388,7 +391,8 @@ final class GatewayDriver: @unchecked Sendable {
         if self.waitsForRight { self.run { _, _ in } }
     }
 
-    /// Returns the provider of a side connection. The first batch makes the provider.
+    /// Returns the provider of a side connection. The first batch makes the provider. If no side provider can be made,
+    /// returns the common provider.
     private func side(_ id: SideID, of upstream: GatewayUpstream) -> any PushProvider {
         if let side = self.sides[id] { return side.provider }
         let made = upstream.makeSide { [weak self] in
@@ -410,7 +414,7 @@ final class GatewayDriver: @unchecked Sendable {
         }
         self.stage = .finished
         self.loop.stopTimer()
-        // All gateways with a shared store have one file.
+        // All gateways with a shared store write to one file, so this gateway leaves the file open.
         if !self.machine.isShared { self.list?.close() }
     }
 
@@ -424,8 +428,9 @@ final class GatewayDriver: @unchecked Sendable {
         }
     }
 
-    /// Calls `body` when the store and the file of the list of rejections have everything. After one more try, a store
-    /// or a file that accepts nothing is not waited for.
+    /// Calls `body` when the store and the file of the list of rejections have everything. A store that refuses
+    /// commits, or a file that accepts nothing, gets one more try. `body` does not wait for a second failure, or for a
+    /// store that does not answer.
     func writeRest(then body: @escaping () -> Void) {
         self.onWritten = body
         self.run { machine, _ in machine.tryRest() }
@@ -478,8 +483,9 @@ final class GatewayDriver: @unchecked Sendable {
         body()
     }
 
-    /// Calls `body` when the shutdown need not wait for notifications any more. With a store, this is when the store
-    /// has all of them, or belongs to another process. Without a store, each notification must have its final answer.
+    /// Calls `body` when the shutdown need not wait for notifications any more. With a store, the wait ends when the
+    /// store has all notifications, or belongs to another process. Without a store, the wait ends when each
+    /// notification has its final answer.
     func settle(then body: @escaping () -> Void) {
         self.run { machine, now in
             machine.sealJournal(now: now)
@@ -498,10 +504,10 @@ final class GatewayDriver: @unchecked Sendable {
     /// further notification goes to an upstream. Outcomes are still taken and kept.
     func abandon() { self.run { machine, _ in machine.abandon() } }
 
-    /// Gives up the notifications without a final answer, after the upstreams have ended. With a store, they stay
-    /// there.
+    /// Gives up the notifications without a final answer, after the upstreams have ended. With a store, this method
+    /// gives up nothing, because the next process sends these notifications.
     ///
-    /// - Returns: whether no notification was lost since the call of ``abandon()``.
+    /// - Returns: whether no notification was lost since the first call of ``abandon()``.
     func giveUpUnanswered() -> Bool {
         var isKept = false
         self.run { machine, _ in isKept = machine.giveUpUnanswered() }

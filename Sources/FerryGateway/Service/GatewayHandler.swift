@@ -31,7 +31,7 @@ final class GatewayHandler: ChannelDuplexHandler {
     /// Whether the channel asked to read while reading was stopped.
     private var wantsRead = false
     private var sampledAt: NIODeadline?
-    /// The sign and the server name that the client has shown. A reload judges them again.
+    /// The ``GatewayClients/Sign`` and the server name that the client has shown. A reload judges both again.
     private var known: (shown: GatewayClients.Shown, serverName: String?)?
     /// Whether the driver counts this connection among the handshakes that have not ended.
     private var isAwaited = false
@@ -48,13 +48,13 @@ final class GatewayHandler: ChannelDuplexHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         self.source.note(context)
-        // The header of a proxy may still be on its way. The end of the gateway waits for it, too.
+        // The header of a proxy may not have come yet. The shutdown waits for such a connection, too.
         self.isAwaited = true
         self.driver.handshakeBegan()
     }
 
-    /// Closes the connection before the handshake if no client is accepted. After the handshake, the client might have
-    /// written a notification, and would take it for sent.
+    /// Closes the connection before the handshake if no client is accepted, or if the only client of the address is not
+    /// accepted. After the handshake, the client might have written a notification, and would take it for sent.
     func channelActive(context: ChannelHandlerContext) {
         self.source.note(context)
         let address = self.source.name
@@ -66,11 +66,11 @@ final class GatewayHandler: ChannelDuplexHandler {
         context.fireChannelActive()
     }
 
-    /// Closes the connection, so that another can take its place.
+    /// Closes the connection, so that another connection can take its place.
     private func makeRoom() {
         guard let context = self.context else { return }
         self.driver.refused(self.source.name, .place, GatewayDriver.tookPlace)
-        // In this state, the TLS error that follows the close is not reported.
+        // In the state `closed`, the TLS error that follows the close is not reported.
         if case .handshaking = self.state { self.state = .closed }
         SocketHandler.close(context.channel)
     }
@@ -108,7 +108,8 @@ final class GatewayHandler: ChannelDuplexHandler {
         let shown = self.doors.clients(for: name)?.shown(self.tls.peerCertificate, self.tls.isPeerChainVerified)
         self.known = shown.map { ($0, name) }
         guard let identity = self.allowedIdentity, self.isServed(identity, by: name) else {
-            // The handshake has accepted this client, so a reload has removed it meanwhile.
+            // The handshake has accepted this client. If the client has no identity, a reload has removed the client
+            // meanwhile.
             if self.allowedIdentity == nil { self.driver.refused(self.source.name, .removed) }
             context.close(promise: nil)
             return
@@ -128,9 +129,9 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     /// Whether a known client is served after its handshake.
     ///
-    /// If the handshake has judged the client, a later alarm does not refuse it: the client may have written
-    /// notifications, and would take them for sent. If the door takes anyone, the handshake has not judged the client,
-    /// so it is judged here.
+    /// If the handshake has judged the client, only the loss of the store or the end of the gateway refuses the client
+    /// here. The client may have written notifications, and would take them for sent. If the door takes anyone, the
+    /// handshake has not judged the client, so this method judges it.
     private func isServed(_ identity: Int, by serverName: String?) -> Bool {
         guard self.doors.clients(for: serverName)?.takesAnyone ?? true else {
             return self.driver.serves(self.source.name)
@@ -174,8 +175,8 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     /// Reports the refused client. TLS and the channel close by themselves after an error.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Every error takes the sentence about the refused certificate. If it stayed, a later error would be reported
-        // with it.
+        // Every error removes the sentence about the refused certificate. Otherwise a later error would be reported
+        // with this sentence.
         let certificate = self.doors.clients(for: self.tls.requestedServerName)?.takeRefused()
         let postponed = self.driver.takePostponed()
         if let fault = error as? ProxyHeaderFault { self.driver.refused(self.source.name, fault) }

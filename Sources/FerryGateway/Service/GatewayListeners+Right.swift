@@ -3,11 +3,11 @@ internal import FerryMachine
 internal import FerryServer
 internal import NIOCore
 
-/// The addresses of a gateway that may lose its store. They are open only while the gateway has the right to forward,
-/// so that a load balancer finds the owner. A passed socket stays open all the time, because it could not be bound
-/// again.
+/// The client addresses of a gateway that may lose its store. They are open only while the gateway has the right to
+/// forward, so that a load balancer finds the owner. A passed socket stays open all the time, because it could not be
+/// bound again.
 extension GatewayListeners {
-    /// The time between two looks at the right.
+    /// The time between two checks of the right.
     private static let look: TimeAmount = .milliseconds(100)
 
     /// Closes the addresses of clients while the right is missing, and opens them again when it is back. The feedback

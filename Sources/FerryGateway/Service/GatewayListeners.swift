@@ -3,7 +3,7 @@ internal import FerryOpenSSL
 internal import FerryServer
 internal import NIOCore
 
-/// The reason why an address cannot be listened on.
+/// The error for an address that cannot be bound.
 package struct ListenFault: Error {
     package let host: String
     package let port: Int
@@ -41,7 +41,7 @@ final class GatewayListeners: Sendable {
         let address: ListenGroup.Address
         let listener: Listener
         let doors: OpenDoors
-        /// The places of the address's doors in the configuration.
+        /// The indices of the address's doors in the configuration.
         var places: [Int]
         var faces: [Face]
 
@@ -52,7 +52,7 @@ final class GatewayListeners: Sendable {
         }
     }
 
-    /// The prepared change from the present sockets to those of another configuration. It can no longer fail.
+    /// The prepared change from the present sockets to those of another configuration. The change can no longer fail.
     struct Switch: Sendable {
         fileprivate var kept: [(opened: Opened, tls: TLSContext, doors: [Gateway.Door])] = []
         fileprivate var changed: [Opened] = []
@@ -100,7 +100,8 @@ final class GatewayListeners: Sendable {
         self.all.first { $0.address.service == service }?.listener
     }
 
-    /// The ports of each door of the present configuration, in its order. The feedback port is nil without that service.
+    /// The ports of each door, in the order of the present configuration. Without clients, the binary port is 0.
+    /// Without a feedback service, the feedback port is nil.
     var doorPorts: [(binary: Int, feedback: Int?)] {
         var ports: [Int: (binary: Int, feedback: Int?)] = [:]
         for opened in self.all {
@@ -134,7 +135,8 @@ final class GatewayListeners: Sendable {
                 if var opened = present.first(where: { $0.address == group.address }) {
                     let faces = doors.map { Face($0) }
                     opened.places = group.doors
-                    // Only the first door has a special place. The order of the other doors does not matter.
+                    // The first door is for clients without a known server name. The order of the other doors does not
+                    // matter.
                     if opened.faces.first != faces.first || Set(opened.faces) != Set(faces) {
                         next.changed.append(opened)
                     }
@@ -153,7 +155,7 @@ final class GatewayListeners: Sendable {
         return next
     }
 
-    /// Carries out a switch. Call it on the event loop.
+    /// Carries out a switch. Call this method on the event loop.
     func commit(_ next: Switch) {
         for (opened, tls, doors) in next.kept {
             opened.listener.use(tls, doors[0].proxies)
@@ -176,7 +178,8 @@ final class GatewayListeners: Sendable {
         for (opened, _) in next.added { await opened.listener.stop(within: .seconds(1)) }
     }
 
-    /// Stops accepting. Connections that the system has queued are accepted before, in ``GatewayBounds/queue``.
+    /// Stops accepting. Before that, the connections that the system has queued are accepted, for
+    /// ``GatewayBounds/queue`` at most. The queue of a passed socket stays for the next process.
     func close() async {
         self.closed.withLock { $0 = true }
         await withTaskGroup { group in
@@ -186,7 +189,7 @@ final class GatewayListeners: Sendable {
         }
     }
 
-    /// Closes all connections.
+    /// Closes the listeners and all connections, each listener within 1 s.
     func stop() async { for opened in self.all { await opened.listener.stop(within: .seconds(1)) } }
 
     // MARK: One socket
@@ -203,7 +206,7 @@ final class GatewayListeners: Sendable {
         ]
     }
 
-    /// The context of the first door, with the contexts of the others by their server names.
+    /// Returns the context of the first door. It contains the contexts of the other doors, by server name.
     private func context(_ doors: [Gateway.Door], of service: ListenGroup.Service) throws -> TLSContext {
         var first = self.server(doors[0], service)
         for door in doors.dropFirst() {
@@ -218,7 +221,7 @@ final class GatewayListeners: Sendable {
         let certificates =
             switch service {
             case .binary: door.clients.certificates { driver.admits($0) }
-            // A reader of the feedback service is accepted even while no client is.
+            // The feedback service accepts readers even while the gateway accepts no clients.
             case .feedback: door.clients.certificates()
             }
         return TLSContext.Server(
@@ -267,7 +270,7 @@ final class GatewayListeners: Sendable {
         return Opened(address: group.address, listener: listener, doors: doors, places: group.doors, faces: faces)
     }
 
-    /// Binds an address as soon as no other process has it.
+    /// Binds an address, or takes a passed socket. With a succession, waits while another process has the address.
     private static func bind(
         _ configuration: Listener.Configuration,
         _ succession: Succession?,

@@ -4,7 +4,8 @@ internal import FerryOpenSSL
 internal import FerryServer
 
 extension GatewayMachine {
-    /// Makes the machine of a configuration, and its tables. With a store, it continues where the last process ended.
+    /// Makes the machine of a configuration, and its tables. With a store, the machine continues where the last
+    /// process ended.
     static func make(
         _ configuration: Gateway.Configuration,
         upstreams: Int
@@ -39,7 +40,7 @@ extension GatewayMachine {
         return list
     }
 
-    /// Opens the store as soon as no other process has it.
+    /// Opens the store. With a succession, waits while another process has the store.
     private static func open(
         _ store: any GatewayStore,
         _ succession: Succession?

@@ -23,8 +23,8 @@ package struct GatewayRoom: Hashable, Sendable {
     /// The largest number of connections to the feedback service; 0 without the service.
     package var readers: Int
 
-    /// - Parameter gateways: the largest number of gateways in the process. Each gateway may start while the others are
-    ///   full.
+    /// - Parameter gateways: the largest number of gateways in the process. Each gets an equal part of the connections.
+    ///   So a gateway can still start when all the others have their largest number of clients.
     package init(
         upstreams: Int,
         hasFeedback: Bool,
@@ -37,7 +37,8 @@ package struct GatewayRoom: Hashable, Sendable {
         self.clients = max(1, (free - self.readers) / gateways)
     }
 
-    /// The number of sockets that the gateways of a process need to start, without those of other event loops.
+    /// The number of descriptors that the gateways of a process need to start, without the descriptors of other event
+    /// loops.
     package static func needed(upstreams: Int, gateways: Int = 1) -> Int {
         DescriptorLimit.reserve + self.own(upstreams, gateways) + gateways * self.fewest
     }

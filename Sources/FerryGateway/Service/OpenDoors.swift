@@ -29,12 +29,12 @@ final class OpenDoors: Sendable {
     /// Closes the address. After that, no client is known.
     func close() { self.doors.withLock { $0 = Doors() } }
 
-    /// The identity of every client of the address; nil if the handshake has to decide.
+    /// The identity of every client of the address; nil if the handshake has to decide, or the address is closed.
     var onlyIdentity: Int? { self.doors.withLock { $0.named.isEmpty ? $0.first?.onlyIdentity : nil } }
 
     /// The clients of a door; nil if the address is closed.
     ///
-    /// - Parameter serverName: the name that the client asks for, in small letters.
+    /// - Parameter serverName: the name that the client asks for, in lower case.
     func clients(for serverName: String?) -> GatewayClients? {
         self.doors.withLock { doors in serverName.flatMap { doors.named[$0] } ?? doors.first }
     }

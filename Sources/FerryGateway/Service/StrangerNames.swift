@@ -1,8 +1,8 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The decision which addresses are reported, without I/O. Without it, an address that tries again and again would fill
-/// the log.
+/// Decides which addresses are reported, without I/O. If every address were reported, an address that tries again and
+/// again would fill the log.
 ///
 /// Memory: ``limit`` refusals of the last minute, and ``limit`` checks of the last day. Addresses above these numbers
 /// are not reported.
@@ -32,7 +32,7 @@ struct StrangerNames {
     }
 
     /// Returns the reason to report for a refused address, cut to ``reasonLimit``. Returns nil if the address was
-    /// reported with this reason in the last minute, or if ``limit`` other refusals were.
+    /// reported with this reason in the last minute, or if ``limit`` refusals were reported in that minute.
     mutating func name(_ address: String, refusedFor reason: String, now: NIODeadline) -> String? {
         let reason = String(reason.beginning(utf8: Self.reasonLimit))
         let refusal = "\(address) \(reason)"

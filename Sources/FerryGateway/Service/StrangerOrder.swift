@@ -1,7 +1,8 @@
 internal import DequeModule
 internal import NIOCore
 
-/// The connections of a listener that have not sent anything yet, the longest wait first, without I/O.
+/// The connections of a listener that have sent no bytes inside TLS yet, without I/O. In each stage, the connection
+/// with the longest wait comes first.
 ///
 /// ```
 ///    accepted             handshake             bytes, or rows to read
@@ -15,7 +16,7 @@ internal import NIOCore
 /// for ``Stage/patience``. Without that time, a crowd of connections would end the handshakes of honest clients, and
 /// the listener would only accept and close.
 struct StrangerOrder: Sendable {
-    /// One wait of one connection.
+    /// The number of a wait. A connection has one wait in each stage.
     typealias Wait = UInt64
 
     enum Stage: Int, CaseIterable, Hashable, Sendable {
@@ -39,7 +40,7 @@ struct StrangerOrder: Sendable {
     private enum Demand {
         case none
         case open
-        /// Another connection was closed to make a place for it.
+        /// A silent connection was closed to make a place for the waiting connection.
         case met
     }
 
@@ -66,11 +67,11 @@ struct StrangerOrder: Sendable {
         self.compact(stage)
     }
 
-    /// Notes whether a connection waits for a place. Each call with `true` means another connection.
+    /// Notes whether a connection waits for a place. Each call with `true` means a new waiting connection.
     mutating func placeIsWanted(_ isWanted: Bool) { self.demand = isWanted ? .open : .none }
 
-    /// When the next connection must give up its place; nil if no connection waits for a place, or if every client has
-    /// sent something.
+    /// When the next connection must give up its place. It is nil if no connection waits for a place, if a place was
+    /// already made for the waiting connection, or if no silent connection is left.
     var nextDeadline: NIODeadline? {
         mutating get { self.next?.deadline }
     }

@@ -54,20 +54,20 @@ final class Strangers: @unchecked Sendable {
     }
 }
 
-/// The wait of one connection among the silent ones of its listener.
+/// The wait of one connection among the silent connections of its listener.
 struct StrangerPlace {
     private let strangers: Strangers
     private var wait: StrangerOrder.Wait?
 
     init(among strangers: Strangers) { self.strangers = strangers }
 
-    /// Begins a wait, and ends the one before it.
+    /// Begins a wait, and ends the earlier wait of the connection.
     mutating func begin(_ stage: StrangerOrder.Stage, _ close: @escaping () -> Void) {
         self.end()
         self.wait = self.strangers.begin(stage, close)
     }
 
-    /// Notes that the connection has sent something or is closed.
+    /// Notes that the connection has sent something, gets feedback rows, or is closed.
     mutating func end() {
         guard let wait else { return }
         self.strangers.end(wait)

@@ -1,10 +1,10 @@
 package import FerryCore
 internal import NIOCore
 
-/// The outcomes of an upstream, on their way from its event loop to the gateway's.
+/// The outcomes of an upstream, on their way from the upstream's event loop to the gateway's event loop.
 ///
-/// The object is the sink of the provider to which the gateway forwards. Memory: the outcomes of the notifications in
-/// the provider, whose queue limit bounds their number.
+/// The object is the sink of the provider to which the gateway forwards. It has at most one outcome for each
+/// notification that the provider took. The provider's queue limit bounds the number of these notifications.
 package final class UpstreamOutcomes: OutcomeSink {
     private struct State {
         var records: [OutcomeRecord] = []

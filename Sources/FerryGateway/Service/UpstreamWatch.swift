@@ -12,13 +12,14 @@ package final class UpstreamWatch: ProviderObserver {
         package var pingTimes = TimeHistogram()
         /// The time from the last answered PING to its answer, in seconds; nil before the first answer.
         package var lastPing: Double?
-        /// The last failure of a common connection or of a trial, with its cure; nil before the first failure. Failures
-        /// of earlier providers are left out, because these providers may have had another host or other credentials.
+        /// The last failure of a common connection, or of a trial that changed the state, with its cure; nil before the
+        /// first failure. Failures of earlier providers are left out, because these providers may have had another host
+        /// or other credentials.
         package var lastError: AlarmLine?
 
         /// Whether there is no connection because the peer refuses the credentials: a certificate in the handshake, or
-        /// a provider token that no retry can cure. Once a connection has worked, no gate shuts because of this, so
-        /// only this property shows it.
+        /// a provider token that no retry can cure. Once a connection has worked, such a refusal shuts no gate, so
+        /// only this property shows the refusal.
         var refusesCredentials: Bool {
             switch self.state {
             case .untried, .good: false
@@ -27,7 +28,7 @@ package final class UpstreamWatch: ProviderObserver {
             }
         }
 
-        /// Whether the provider has no connection, and no notification for which it would make one.
+        /// Whether the provider has no connection, and no notification that needs a connection.
         fileprivate var isIdle: Bool {
             let standing = self.activity.standing
             return standing.connections == 0 && standing.queued == 0 && standing.unsettled == 0
@@ -87,7 +88,7 @@ package final class UpstreamWatch: ProviderObserver {
         }
     }
 
-    /// The state of the way to an upstream.
+    /// The state of the connections to an upstream.
     ///
     /// ```
     ///   untried, trialFailed, idle failing ── trial failed ────▶ trialFailed
@@ -96,20 +97,20 @@ package final class UpstreamWatch: ProviderObserver {
     ///   each ── failure, and no connection ─▶ failing
     /// ```
     ///
-    /// An idle upstream has no connection, and its provider has no notification for which it would make one.
+    /// An idle upstream has no connection, and its provider has no notification that needs a connection.
     package enum State: Hashable, Sendable {
         /// No connection for notifications was tried since the start, or since a trial succeeded.
         case untried
         /// The last trial failed, and no connection for notifications was tried since. The code is nil if the trial
         /// failed before a connection.
         case trialFailed(ProviderError.Code?)
-        /// A connection was opened, and since then no failure has left the upstream without one.
+        /// A connection was opened, and since then no failure has left the upstream without a connection.
         case good
         /// There is no connection. The codes are those of the last failures.
         case failing(Set<ProviderError.Code>)
 
-        /// The rank of the state among several providers, of which the highest counts. A connection proves more than a
-        /// trial.
+        /// The rank of the state. Of several providers, the state with the highest rank counts. A connection proves
+        /// more than a trial.
         fileprivate var rank: Int {
             switch self {
             case .untried: 0
@@ -135,8 +136,8 @@ package final class UpstreamWatch: ProviderObserver {
     /// Notes a failure of the common connections, with its cure.
     package func failed(_ error: AlarmLine) { self.state.withLock { $0.figures.lastError = error } }
 
-    /// Notes that a trial succeeded. Connections for notifications prove more, so the trial changes nothing while a
-    /// connection works, or while tries fail and notifications wait.
+    /// Notes that a trial succeeded. Connections for notifications prove more, so the trial changes nothing in the
+    /// state ``State/good``, or while tries fail and notifications wait.
     ///
     /// - Returns: whether the trial ends a failure.
     @discardableResult

@@ -2,15 +2,15 @@ internal import FerryCore
 
 /// The desk that lets a store make one copy at a time. Any thread may use it.
 ///
-/// The caller of a second copy gets its refusal at once. At the end of the process, each caller gets its answer at
-/// once, even if the store or the disk hangs.
+/// The caller of a second copy gets its refusal at once. At the end of the process, a caller in the stage `making` gets
+/// its answer at once, even if the store or the disk hangs.
 ///
 /// ```
 ///   free ──make──▶ making ──beginNaming──▶ naming
 ///     ▲              │                       │
 ///     └──────────────┴────── work ends ──────┘
 ///
-///   giveUp, while making: the caller gets its answer, and the work ends when it next looks.
+///   giveUp, while making: the caller gets its answer, and the work ends at its next call of requireWanted.
 ///   giveUp, while naming: the copy has its names in a moment, so the caller waits for them.
 /// ```
 final class CopyDesk: Sendable {
@@ -26,7 +26,7 @@ final class CopyDesk: Sendable {
         var stage = Stage.free
         /// Whether the process ends, so that no copy is begun.
         var isGivenUp = false
-        /// The caller of the present copy; nil if it has its answer.
+        /// The caller of the present copy; nil if the caller has its answer, or if no copy is being made.
         var caller: CheckedContinuation<Answer, Never>?
     }
 
@@ -40,8 +40,8 @@ final class CopyDesk: Sendable {
 
     /// Makes a copy with `work`. Throws at once if another copy is being made, or if the process ends.
     ///
-    /// - Parameter work: makes the copy, also after the caller has its answer. It calls ``requireWanted()`` now and
-    ///   then.
+    /// - Parameter work: makes the copy, and throws ``StoreError``. It may go on after the caller has its answer, so it
+    ///   calls ``requireWanted()`` now and then.
     func make(
         _ work: @escaping @Sendable () async throws(StoreError) -> StoreCopy
     ) async throws(StoreError) -> StoreCopy {
@@ -53,7 +53,7 @@ final class CopyDesk: Sendable {
         return try answer.get()
     }
 
-    /// Returns the reason why no copy is made; nil if one is made.
+    /// Returns the reason why the copy is refused; nil if the copy may begin.
     private func take(_ caller: CheckedContinuation<Answer, Never>) -> StoreError? {
         self.state.withLock { state -> StoreError? in
             guard !state.isGivenUp else { return Self.isOver }
@@ -80,7 +80,8 @@ final class CopyDesk: Sendable {
         caller?.resume(returning: answer)
     }
 
-    /// Gives the copy up unless it gets its names now, and lets no further copy begin.
+    /// Gives the copy up, and lets no further copy begin. A copy that is getting its names at that moment is still
+    /// finished.
     func giveUp() {
         let caller = self.state.withLock { state -> CheckedContinuation<Answer, Never>? in
             state.isGivenUp = true
@@ -96,7 +97,7 @@ final class CopyDesk: Sendable {
         guard !self.state.withLock({ $0.isGivenUp }) else { throw Self.isOver }
     }
 
-    /// Notes that the copy gets its names next. From now on, it cannot be given up.
+    /// Notes that the copy gets its names next. After this call, the copy cannot be given up.
     ///
     /// - Throws: ``StoreError`` if the copy was given up.
     func beginNaming() throws(StoreError) {

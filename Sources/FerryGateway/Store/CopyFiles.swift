@@ -10,7 +10,8 @@ struct CopyFiles: Sendable {
     /// store reaches only after some thousand starts. Otherwise both gateways could give two notifications one
     /// `apns-id`.
     static let epochsAhead: Range<UInt64> = 4096..<8192
-    /// The last epoch of a store that is copied. A gateway can then still start some thousand times with the copy.
+    /// The largest epoch of a store that can be copied. A gateway can then still start some thousand times with the
+    /// copy.
     static let lastEpoch = Journal.epochs.upperBound - 2 * CopyFiles.epochsAhead.upperBound
 
     /// The path of the copy.
@@ -152,7 +153,8 @@ struct CopyFiles: Sendable {
             throw StoreError("The copy cannot be used. \(error)")
         }
         try desk.requireWanted()
-        // When the last connection to the draft was closed, SQLite copied the log into the file, and removed the log.
+        // When SQLite closes the last connection to the draft, it copies the log into the file, and removes the log. A
+        // log that stayed shows that the copying failed.
         guard !Self.exists("\(self.draft)-wal") else {
             throw self.error("could not be made: its log stayed. Look at the disk, and try again.")
         }

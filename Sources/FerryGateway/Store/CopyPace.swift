@@ -1,9 +1,9 @@
 /// The length of the steps of a copy.
 ///
-/// A commit waits for one step at most, so steps are short. If commits add pages as fast as short steps copy them, only
-/// longer steps finish the copy. After a step that brought the end no nearer, the next step is twice as long. If half
-/// of the step would have brought the end nearer, too, the next step is half as long. So steps become short again after
-/// a burst of commits, but never so short that the copy stands still.
+/// A commit waits for one step at most, so steps are short. If commits add pages as fast as short steps copy them,
+/// only longer steps finish the copy. If a step did not lower the number of pages that are left, the next step is
+/// twice as long. If a step lowered this number by more than half of its own pages, the next step is half as long. So
+/// steps become short again after a burst of commits, but never so short that the copy stands still.
 struct CopyPace {
     /// The pages of the first step: half a megabyte.
     static let least = 128

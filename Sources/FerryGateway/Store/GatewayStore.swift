@@ -32,8 +32,8 @@ package protocol GatewayStore: Sendable {
     func rows(_ table: StoreTable, keys: [[UInt8]]) async throws(StoreError) -> [StoreRow]
 
     /// Writes all of a commit, or nothing. If the store already has the commit's segment, the commit replaces that
-    /// segment. So a caller that got no answer can repeat the commit. After a refused commit, later commits are refused
-    /// until the refused one is repeated. So commits are always written in their order.
+    /// segment. So a caller that got no answer can repeat the commit. After a refused commit, later commits are
+    /// refused until the refused commit is repeated. So commits are always written in their order.
     ///
     /// - Parameter then: called once, on any thread, in the order of the calls.
     func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void)
@@ -43,12 +43,12 @@ package protocol GatewayStore: Sendable {
     /// ``StoreCopy/copiedAt``.
     ///
     /// - Parameter path: an absolute path, at which no file exists.
-    /// - Throws: ``StoreError``. No file of the copy is left then, but after ``giveUpCopy()`` the last files of the
-    ///   copy stay until ``close()``.
+    /// - Throws: ``StoreError``. No file of the copy is left then. Only after ``giveUpCopy()``, files of the copy may
+    ///   stay until ``close()``.
     func copy(to path: String) async throws(StoreError) -> StoreCopy
 
-    /// Ends a call of ``copy(to:)`` at once, even if the store hangs, and makes no further copy. Call it when the
-    /// process ends.
+    /// Ends a call of ``copy(to:)`` at once, even if the store hangs, and lets no further copy begin. A copy whose
+    /// files are getting their names at that moment is still finished. Call this when the process ends.
     func giveUpCopy()
 
     /// Waits for the running commits, and releases the store.
@@ -67,7 +67,7 @@ extension GatewayStore {
 package struct StoreOpening: Hashable, Sendable {
     /// A random number that the store keeps for ever.
     package var node: UInt64
-    /// The number of this opening. Each opening of the store has a larger number than all before it.
+    /// The number of this opening. Each opening of the store has a larger number than all earlier openings.
     package var epoch: UInt64
     /// The key of the replay filter's hash. The store keeps it for ever, so hashes of an earlier process stay valid.
     package var hashKey: [UInt8]
@@ -94,7 +94,7 @@ package struct StoredSegment: Hashable, Sendable {
     }
 }
 
-/// A small table of a store. The raw values are on disk, so never change one.
+/// A small table of a store. The raw values are on disk, so never change a raw value.
 package enum StoreTable: UInt8, Sendable, CaseIterable {
     /// The feedback rows; see ``FeedbackRows``.
     case feedback = 1
@@ -103,8 +103,8 @@ package enum StoreTable: UInt8, Sendable, CaseIterable {
     /// The lines that the file of rejections does not have yet; see ``RejectionList``. The key is the number of the
     /// line, big-endian.
     ///
-    /// In a ``SharedStore``, the table is the list of rejections itself. The key is the number of the notification. A
-    /// line whose key exists already changes nothing.
+    /// In a ``SharedStore``, the table is the list of rejections itself. The key of a notification's last line is the
+    /// number of the notification. Every other line has a new number. A line whose key exists already changes nothing.
     case rejections = 3
     /// The place in the file of rejections up to which the lines are written; see ``ListPlace``.
     case list = 4
@@ -121,7 +121,7 @@ package enum StoreTable: UInt8, Sendable, CaseIterable {
         return [UInt8(name.count)] + name + rest
     }
 
-    /// Splits a key of ``key(client:_:)`` into the name and the rest; nil if it is too short.
+    /// Splits a key of ``key(client:_:)`` into the name and the rest; nil if the key is too short.
     static func client(ofKey key: [UInt8]) -> (name: String, rest: ArraySlice<UInt8>)? {
         guard let length = key.first, key.count > Int(length) else { return nil }
         return (String(decoding: key[1...][..<(Int(length) + 1)], as: UTF8.self), key[(Int(length) + 1)...])
@@ -184,8 +184,9 @@ package struct StoreCommit: Hashable, Sendable {
 package enum StoreAnswer: Hashable, Sendable {
     /// The commit is written, and a killed process does not lose it.
     case durable
-    /// Another process has the store. If the store is shared, that process has or gets the notifications of the commit;
-    /// see ``SharedStore``. If not, that process may lack them, and no later commit will be written.
+    /// Another process has the store. If the store is shared, that process has or gets the notifications of the
+    /// commit; see ``SharedStore``. If the store is not shared, that process may lack these notifications, and no
+    /// later commit will be written.
     case fenced
     /// The commit is not known to be written. A later try may succeed. The text is one sentence.
     case unavailable(String)
@@ -195,7 +196,8 @@ package enum StoreAnswer: Hashable, Sendable {
 package struct StoreError: Error, Hashable, CustomStringConvertible {
     /// A text that names the store, the fault and the remedy.
     package let description: String
-    /// Whether another process has the store.
+    /// Whether the caller may try again soon, for example because another process has the store at this time. Without
+    /// this flag, a later try may still succeed, for example after the end of another copy.
     package let isInUse: Bool
 
     package init(_ description: String, isInUse: Bool = false) {

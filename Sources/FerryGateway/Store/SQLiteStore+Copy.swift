@@ -18,9 +18,9 @@ extension SQLiteStore {
     /// How long all steps of a store in use may take together. Without this limit, a slow disk would keep the store
     /// busy for ever.
     private static let copyLimit: Duration = .seconds(600)
-    /// The thread for the files of copies. The common pool also looks up the names of hosts. If it waited for a slow
-    /// disk, the gateway could not reach APNs. The thread is never stopped, because the process would then wait for a
-    /// disk that hangs.
+    /// The thread for the files of copies. The common thread pool also looks up the names of hosts. If that pool
+    /// waited for a slow disk, the gateway could not reach APNs. The thread for copies is never stopped, because the
+    /// process would then wait for a disk that hangs.
     private static let fileThread: NIOThreadPool = {
         let pool = NIOThreadPool(numberOfThreads: 1)
         pool.start()

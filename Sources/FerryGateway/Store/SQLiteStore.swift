@@ -4,7 +4,8 @@ internal import NIOPosix
 /// A store in one SQLite file, with its own thread.
 ///
 /// A second file with the ending `-mark` is beside it; see ``HighWaterMark``. The bytes of removed rows and segments,
-/// with device tokens, stay in the file until others overwrite them. So only the user of the process may read the file.
+/// with device tokens, stay in the file until other bytes overwrite them. So only the user of the process may read the
+/// file.
 package final class SQLiteStore: GatewayStore {
     private let core: SQLiteStoreCore
     private let thread = NIOThreadPool(numberOfThreads: 1)
@@ -12,7 +13,7 @@ package final class SQLiteStore: GatewayStore {
 
     /// - Parameters:
     ///   - path: the path of the file. The file is made if it does not exist.
-    ///   - survivesPowerLoss: whether a commit waits for the disk. Without it a killed process loses nothing, but a
+    ///   - survivesPowerLoss: whether a commit waits for the disk. If false, a killed process loses nothing, but a
     ///     loss of power may lose the last commits.
     ///   - warn: gets a sentence about anything unusual when the store is opened, on the store's thread.
     package init(path: String, survivesPowerLoss: Bool = false, warn: @escaping @Sendable (String) -> Void = { _ in }) {

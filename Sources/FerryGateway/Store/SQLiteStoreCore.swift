@@ -28,7 +28,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
     /// The size in bytes at which a page of segments or rows is full. The last segment or row may exceed it.
     private static let pageLength = 4 << 20
     private static let keyLength = 16
-    /// The version of the tables. A gateway that knows only an earlier version refuses the file. Otherwise it would
+    /// The version of the tables. A gateway that knows only an earlier version refuses the file. Such a gateway would
     /// never write the lines of the list of rejections that wait in the file.
     private static let version: Int64 = 2
 
@@ -37,13 +37,13 @@ final class SQLiteStoreCore: @unchecked Sendable {
     private let warn: (String) -> Void
     private let waitForCommit: () -> Void
     private var file: File?
-    /// The store that was opened for a copy alone, and its marks when it was opened; nil after all its pages are
-    /// copied.
+    /// The store that was opened for a copy alone, and the marks that were read before the opening; nil in a gateway,
+    /// and after all pages are copied.
     private var source: (database: SQLiteDatabase, marks: [HighWaterMark.Contents])?
     /// The files of the claimed copy, and its backup while pages are copied; nil if no copy is claimed.
     private var copying: (files: CopyFiles, backup: SQLiteBackup?)?
-    /// The refused commit, with the reason. Later commits are refused until this commit is repeated. Otherwise an older
-    /// row would replace a newer one.
+    /// The refused commit, with the reason. Later commits are refused until this commit is repeated. Otherwise the
+    /// repeated commit would replace their newer rows with older ones.
     private var refused: (number: UInt64, reason: String)?
 
     /// - Parameter waitForCommit: waits until a commit of another process is over. A commit takes some milliseconds.
@@ -63,7 +63,8 @@ final class SQLiteStoreCore: @unchecked Sendable {
         let mark = try self.take()
         let database = try self.lock()
         do throws(StoreError) {
-            // Another process may have left its mark meanwhile, and may wait for the lock. The caller tries again.
+            // Another process may have taken the mark meanwhile, and may wait for the lock. `isInUse` lets the caller
+            // try again.
             guard !mark.isTaken else {
                 throw StoreError("Another process opens the store \(self.path) at the same time.", isInUse: true)
             }
@@ -71,7 +72,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
             self.file = file
             return opening
         } catch {
-            // On a file system without locks, the log may be that of another process.
+            // On a file system without locks, the log may be that of another process, so this process keeps the log.
             database.keepLogAtClose()
             throw error
         }
@@ -209,7 +210,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
             var segments: [StoredSegment] = []
             var length = 0
             var last = after
-            // Each segment is read with a statement of its own. If one statement stayed open, the log would grow
+            // The statement runs anew for each segment. If one run stayed open for all segments, the log would grow
             // without limit.
             let next = try file.database.prepare(
                 "SELECT number, bytes FROM segments WHERE number > ? ORDER BY number LIMIT 1"
@@ -242,7 +243,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     func rows(_ table: StoreTable, after: [UInt8], limit: Int) throws(StoreError) -> [StoreRow] {
         try self.read { file throws(SQLiteError) in
-            // Each row is read with a statement of its own, as in ``segments(after:)``.
+            // The statement runs anew for each row, as in ``segments(after:)``.
             let next = try file.database.prepare(
                 "SELECT key, value FROM rows WHERE kind = ? AND key > ? ORDER BY key LIMIT 1"
             )
@@ -311,8 +312,8 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
     }
 
-    /// Whether another process has opened the store after this one. SQLite's lock prevents this, but some shared file
-    /// systems have no locks.
+    /// Whether another process has opened the store after this process. SQLite's lock prevents a second opening, but
+    /// some shared file systems have no locks. If the result is true, the log stays for the other process.
     private func isTaken(_ file: File) -> Bool {
         guard file.mark.isTaken else { return false }
         file.database.keepLogAtClose()
@@ -342,8 +343,8 @@ final class SQLiteStoreCore: @unchecked Sendable {
         self.copying?.backup?.end()
         self.copying?.files.remove()
         self.copying = nil
-        // A process that has committed nothing has not looked yet whether the store is taken. If it is, the log must
-        // stay for the other process.
+        // Another process may have taken the store since the last commit, or since the opening. ``isTaken(_:)`` then
+        // keeps the log for that process.
         if let file { _ = self.isTaken(file) }
         self.file = nil
         self.source = nil
@@ -351,8 +352,8 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     // MARK: Copies
 
-    /// Opens the file for a copy alone. Its mark stays as it is, because on a file system without locks a gateway may
-    /// have the store in spite of the lock.
+    /// Opens the file for a copy alone, without taking its mark. On a file system without locks, a gateway may have
+    /// the store in spite of the lock, and a new owner in the mark would take the store from that gateway.
     func openForCopy() throws(StoreError) {
         guard access(self.path, F_OK) == 0 else {
             throw StoreError("There is no store at \(self.path), so there is nothing to copy.")
@@ -368,9 +369,10 @@ final class SQLiteStoreCore: @unchecked Sendable {
             try database.prepare("PRAGMA user_version").run { row in version = row.integer(0) }
             try database.prepare("SELECT last FROM store").run { row in last = UInt64(bitPattern: row.integer(0)) }
         } catch {
-            // Half of another process's commit looks like damage. Only the marks show that process. If the marks cannot
-            // be read, no error may advise to move a damaged store away, so the fault of the marks is thrown. Any other
-            // error of the store says more than that fault.
+            // A half-written commit of another process looks like damage. Only the marks show that process. The error
+            // of a damaged store advises to move the store away. If the marks cannot be read, this advice may be
+            // wrong, so the fault of the marks is thrown instead. Any other error of the store says more than the
+            // fault of the marks.
             switch found {
             case .success(let marks): if error.kind != .locked { try self.requireUnused(since: marks) }
             case .failure(let fault): if error.kind == .damaged { throw fault }
@@ -403,8 +405,9 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
     }
 
-    /// Refuses a copy of a store to which another process has committed since the marks were read, although nobody has
-    /// the lock. Such a copy may have half of a commit.
+    /// Throws if another process has taken the store or committed to it since the marks were read, or if the marks
+    /// cannot be read again. On a file system without locks, another process can commit in spite of the lock. The copy
+    /// may then have half of a commit.
     private func requireUnused(since marks: [HighWaterMark.Contents]) throws(StoreError) {
         guard try self.foreignMarks() == marks else {
             throw StoreError(

@@ -20,9 +20,9 @@ struct CopyClaim: Sendable {
     var size: Int
     /// The epoch that the copy gets.
     var epoch: UInt64
-    /// The number of the store's file system, on which the copy must be, too; nil if the store was opened for a copy
-    /// alone. The store's thread writes the copy, and each commit also writes into it. So another disk that hangs would
-    /// stop the gateway.
+    /// The number of the store's file system; nil if the store was opened for a copy alone. The copy must be on the
+    /// same file system. The store's thread writes the copy, and each commit also writes into the copy. So a copy on
+    /// another disk would stop the gateway if that disk hung.
     var device: UInt64?
 
     /// Whether a gateway has the store, so that commits wait for the copy.

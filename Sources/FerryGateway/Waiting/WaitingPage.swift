@@ -5,7 +5,7 @@ package struct WaitingPage: Hashable, Codable, Sendable {
     package var next: String?
 }
 
-/// A notification without a final answer, as operators see it: without its payload.
+/// A notification without a final answer, for operators. The payload is left out.
 package struct WaitingRow: Hashable, Codable, Sendable {
     package var apnsID: String
     package var client: String
@@ -13,15 +13,15 @@ package struct WaitingRow: Hashable, Codable, Sendable {
     package var upstream: String?
     package var topic: String
     package var reason: WaitingReason
-    /// The reason of the last refusal; nil before the first one.
+    /// The reason of the last refusal since the start of this process; nil before the first refusal.
     package var lastReason: String?
     /// When the notification was read, or last sent again by an operator, in UNIX seconds.
     package var readAt: UInt32
-    /// The seconds since ``readAt``, by a clock that is never set.
+    /// The seconds since ``readAt``, by the monotonic clock.
     package var age: Double
     /// The expiration in UNIX seconds; 0 for one attempt at delivery.
     package var expiration: UInt32
-    /// Whether the notification may already have arrived.
+    /// Whether the notification may already have arrived. True for each notification of an earlier process.
     package var mayHaveArrived: Bool
     package var attempts: Int
     package var token: String

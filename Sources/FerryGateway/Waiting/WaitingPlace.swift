@@ -1,4 +1,4 @@
-/// The place up to which a reader has looked at the notifications without a final answer.
+/// The place up to which a reader has seen the notifications without a final answer.
 ///
 /// A ``JobTable`` has recent jobs in the order of their numbers, and old jobs in the order of their arrivals. A job may
 /// become old between two pages. So the place has a number for each order. Its text is `arrival-job`, or

@@ -1,9 +1,9 @@
 /// The reason why a notification has no final answer yet. The names of the cases are in answers and options, so never
-/// change one.
+/// change a name.
 package enum WaitingReason: String, CaseIterable, Codable, Sendable {
-    /// The upstream has the notification, and has not answered.
+    /// The provider of the upstream has the notification, and APNs has not answered.
     case underWay
-    /// The upstream cannot be reached.
+    /// There is no connection to the upstream, so the notification waits at the gateway or at the provider.
     case noConnection
     /// The gate is shut: APNs refuses the topic or the credentials, or has refused the topic's first tokens.
     case topicRefused

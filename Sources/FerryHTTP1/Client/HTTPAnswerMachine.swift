@@ -13,7 +13,7 @@ internal import NIOHTTP1
 struct HTTPAnswerMachine {
     enum Action {
         case wait
-        /// The answer is complete. The connection can take another request if `keepsConnection`.
+        /// The answer is complete. If `keepsConnection` is true, the connection can take another request.
         case answer(HTTPClientResponse, keepsConnection: Bool)
         /// There is no answer. Close the connection.
         case fail(HTTPFault)
@@ -32,7 +32,7 @@ struct HTTPAnswerMachine {
     private var body: [UInt8] = []
 
     /// - Parameters:
-    ///   - limit: the bytes of the body that are taken. Nil: any number, and they are dropped.
+    ///   - limit: the largest body, in bytes. Nil: a body of any length, whose bytes are dropped.
     ///   - hasBody: false for `HEAD`, whose `Content-Length` announces a body that does not come.
     ///   - needsBody: whether an answer counts only with its whole body.
     init(limit: Int?, hasBody: Bool = true, needsBody: Bool = true) {
@@ -41,7 +41,7 @@ struct HTTPAnswerMachine {
         self.needsBody = needsBody
     }
 
-    /// How far the answer is, for a time-out.
+    /// The progress of the answer, for a time-out.
     var stage: HTTPFault.Stage { if case .waiting = self.state { .waiting } else { .receiving } }
 
     mutating func received(_ part: HTTPClientResponsePart) -> Action {
@@ -66,7 +66,7 @@ struct HTTPAnswerMachine {
         }
     }
 
-    /// The connection ended. Before the answer, `fault` says how.
+    /// Notes that the connection ended. If the answer has not begun, the request fails with `fault`.
     mutating func ended(_ fault: HTTPFault) -> Action {
         switch self.state {
         case .waiting: self.fail(fault)
@@ -75,7 +75,7 @@ struct HTTPAnswerMachine {
         }
     }
 
-    /// The rest of the body does not count, or will not come.
+    /// Ends an answer whose body is too long or cut. The answer then counts without its body, or fails with `fault`.
     private mutating func cut(_ fault: HTTPFault) -> Action {
         guard !self.needsBody, case .receiving(let head) = self.state else { return self.fail(fault) }
         self.state = .ended

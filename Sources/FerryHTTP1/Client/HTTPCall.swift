@@ -6,7 +6,8 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// One request from its start to its answer, over one connection or, if a connection that waited had ended, two.
+/// One request from its start to its answer, over one connection. If that connection was idle before, and ends before
+/// the answer begins, an idempotent request is repeated over a new connection.
 ///
 /// ```
 ///    new ──▶ dialing ──▶ exchanging ──▶ done
@@ -21,7 +22,7 @@ final class HTTPCall: @unchecked Sendable {
 
     struct Limits {
         var whole: TimeAmount
-        /// The time for the name and the connection, before ``whole`` begins. If it is nil, ``whole`` includes both.
+        /// The time to resolve the name and to connect, before ``whole`` begins. If nil, ``whole`` includes both steps.
         var connecting: TimeAmount?
     }
 
@@ -60,11 +61,11 @@ final class HTTPCall: @unchecked Sendable {
         self.eventLoop = eventLoop
         self.pool = pool
         self.context = context
-        // A socket in the file system is on this machine.
+        // A socket in the file system is on this machine, so it needs no proxy.
         self.proxy = request.url.origin.socketPath == nil ? proxy : nil
     }
 
-    /// - Parameter idle: a connection of this event loop that waited.
+    /// - Parameter idle: an idle connection of this event loop to the origin of the request; nil if there is none.
     func start(_ idle: HTTPConnection?, completion: @escaping Completion) {
         self.completion = completion
         let fault: HTTPFault? = if case .done = self.state { .cancelled } else { self.request.fault ?? self.tlsFault }
@@ -177,7 +178,7 @@ final class HTTPCall: @unchecked Sendable {
         }
         if self.request.url.scheme == .https {
             var limits = TLSHandler.Limits()
-            // The request's own time ends a handshake.
+            // The limit is a day, because the timer of the request ends a slow handshake.
             limits.handshake = .seconds(86_400)
             limits.shutdown = .seconds(1)
             let tls = try TLSHandler(client: self.context.get(), serverName: self.request.url.host, limits: limits)

@@ -6,14 +6,15 @@ internal import NIOPosix
 
 /// A client of HTTP/1.1 for single requests with a whole answer. Any thread may use it.
 ///
-/// It follows no redirect, keeps no cookie and asks for no compression. Connections are kept for a while and used again.
+/// The client follows no redirect, keeps no cookie and asks for no compression. Connections are kept for a while and
+/// used again.
 package final class HTTPClient: Sendable {
     package struct Configuration: Sendable {
         /// The authorities that may sign the certificates of servers.
         package var trustRoots = TrustRoots.system
-        /// The connections to one origin that wait for their next request.
+        /// The largest number of connections to one origin that wait for their next request.
         package var idleConnections = 4
-        /// How long a connection waits for its next request.
+        /// The time for which a connection waits for its next request.
         package var idleTime: Duration = .seconds(30)
         /// The proxy for all connections over TCP. Nil: no proxy.
         package var proxy: HTTPProxy?
@@ -23,15 +24,15 @@ package final class HTTPClient: Sendable {
         package init() {}
     }
 
-    /// The context of requests with TLS, or their error. Without the system's authorities, requests without TLS still
-    /// work.
+    /// The context of requests with TLS, or the error with which they fail. Without the system's authorities,
+    /// requests without TLS still work.
     private let context: Result<TLSContext, TLSError>
     private let pool: HTTPConnectionPool
     private let group: any EventLoopGroup
     private let proxy: HTTPProxy?
 
-    /// - Throws: ``TLSError`` when the trust roots cannot be read. If they are the system's, ``checkTLS()`` and
-    ///   requests throw it instead.
+    /// - Throws: ``TLSError`` when the trust roots cannot be read. If the roots are the system's, ``checkTLS()`` throws
+    ///   the error instead, and requests with TLS fail with an ``HTTPClientError``.
     package init(_ configuration: Configuration = Configuration()) throws(TLSError) {
         self.context = Result { () throws(TLSError) in
             try TLSContext(client: .init(trustRoots: configuration.trustRoots))
@@ -47,17 +48,18 @@ package final class HTTPClient: Sendable {
     /// - Throws: ``TLSError`` when `https` cannot be used.
     package func checkTLS() throws(TLSError) { _ = try self.context.get() }
 
-    /// Closes the connections that wait, and keeps no other. Requests under way go on.
+    /// Closes the idle connections. From then on, no connection is kept after its request. Requests under way go on.
     package func close() { self.pool.close() }
 
-    /// Closes the connections that wait. Others are kept later.
+    /// Closes the idle connections. Connections in use are still kept after their requests.
     package func closeIdle() { self.pool.closeIdle() }
 
     /// Sends a request, and returns its answer, whatever the status is.
     ///
     /// - Parameters:
-    ///   - limit: for everything: name, connection, TLS, and the answer to its last byte.
-    ///   - connecting: for name and connection; `limit` then begins after them. Nil: `limit` covers them, too.
+    ///   - limit: the time to resolve the name, to connect with TLS, and to get the answer to its last byte.
+    ///   - connecting: the time to resolve the name and to connect; `limit` then begins after both steps. If the
+    ///     request is repeated over a new connection, both times begin again. Nil: `limit` covers everything.
     package func send(
         _ request: HTTPClientRequest,
         within limit: Duration,

@@ -1,8 +1,9 @@
 internal import FerryProxy
 
-/// The reason why a request has no answer. Two errors are the same fault if their ``code`` is the same.
+/// The reason why a request has no answer. The ``code`` is enough to tell the kinds of fault apart.
 ///
-/// The description names the host and the fault, and nothing of path, headers or body.
+/// The description names the fault, and the server or the proxy. It has nothing of the URL's path, the headers or the
+/// body.
 package struct HTTPClientError: Error, Sendable, CustomStringConvertible {
     package let fault: HTTPFault
     private let origin: HTTPURL.Origin
@@ -23,9 +24,9 @@ package struct HTTPClientError: Error, Sendable, CustomStringConvertible {
     package enum Code: Sendable {
         /// The request cannot be written as HTTP.
         case invalidRequest
-        /// There is no connection: the name, the port or TLS.
+        /// No connection was made. The cause is the name, the port, the proxy or TLS.
         case connectFailed
-        /// The server's certificate is not trusted, or is for another name.
+        /// The server's certificate is missing, is not trusted, or is for another name.
         case peerNotTrusted
         /// The time ran out, at any stage.
         case timedOut

@@ -4,34 +4,37 @@ package import NIOHTTP1
 package struct HTTPClientRequest: Sendable {
     package var method: HTTPMethod
     package var url: HTTPURL
-    /// Without `Host`, `Content-Length` and `User-Agent`, which the client adds.
+    /// The headers without `Host` and `Content-Length`, which the client sets. The client adds a `User-Agent` if
+    /// there is none.
     package var headers: HTTPHeaders
     package var body: [UInt8]
-    /// The bytes of the answer's body that are taken. More is an error. Nil: the body is read to its end and dropped.
+    /// The largest body of the answer, in bytes; ``needsBody`` decides about a longer body. Nil: the client reads the
+    /// body to its end and drops it.
     package var bodyLimit: Int? = 1 << 20
-    /// Whether the answer counts only with its whole body. If not, a body that is too long or cut is dropped, and
-    /// only the connection is lost.
+    /// Whether a body that is too long or cut is an error. If not, the client drops the body, returns the rest of the
+    /// answer, and closes the connection.
     package var needsBody = true
-    /// Whether it does no harm if the server gets the request twice.
+    /// Whether the request does no harm if the server gets it twice.
     ///
-    /// A connection that waited may have been closed by the server. The client sees that only when it has written the
-    /// request. It then repeats a request without harm on a new connection, and reports an error for another one.
+    /// The server may have closed an idle connection. The client may see the close only after it has written a request.
+    /// The client then repeats an idempotent request on a new connection, and reports an error for any other request.
     package var isIdempotent: Bool
-    /// How the bytes are sent.
+    /// The form in which the client sends the bytes.
     package var delivery = Delivery.whole
 
-    /// How the bytes of a request are sent. Only a simulated client misbehaves.
+    /// The form in which a client sends the bytes of a request. Only a simulated client uses a form other than
+    /// `whole`.
     package enum Delivery: Sendable {
         case whole
         /// The body comes in pieces with pauses between them.
         case slow
         /// The connection is reset in the middle of the body.
         case cut
-        /// The whole request is sent, and the connection closed before the answer.
+        /// The whole request is sent, and the connection is closed before the answer.
         case impatient
     }
 
-    /// - Parameter isIdempotent: nil: as the method says (RFC 9110, section 9.2.2).
+    /// - Parameter isIdempotent: nil if the method decides (RFC 9110, section 9.2.2).
     package init(
         _ method: HTTPMethod,
         _ url: HTTPURL,
@@ -74,7 +77,7 @@ package struct HTTPClientResponse: Equatable, Sendable {
 }
 
 extension HTTPClientRequest {
-    /// The part that a server could take for another header or request; nil if the request has no such part.
+    /// The fault of a header that a server could take for another header or request; nil if no header has a fault.
     var fault: HTTPFault? {
         for (name, value) in self.headers {
             let isName = !name.isEmpty && name.utf8.allSatisfy { 0x21...0x7e ~= $0 && $0 != UInt8(ascii: ":") }

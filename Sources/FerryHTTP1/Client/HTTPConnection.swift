@@ -35,7 +35,8 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     let eventLoop: any EventLoop
     let origin: HTTPURL.Origin
     private var state = State.opening(nil)
-    /// The answer to the request under way. It stands beside the state, which would copy its bytes.
+    /// The answer to the request under way. It is not a part of ``state``, because changes of the state would copy
+    /// its bytes.
     private var answer = HTTPAnswerMachine(limit: 0)
     /// The bytes of the request's body that are not written yet.
     private var unsent: ArraySlice<UInt8> = []
@@ -45,12 +46,12 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     private var isWritten = true
     /// Whether the server keeps the connection after the last answer.
     private var isKept = true
-    /// Called when the connection can no longer be used.
+    /// The closure to call when the connection can no longer be used.
     private var onEnd: (() -> Void)?
-    /// The end of the wait for the next request.
+    /// The timer that ends the wait for the next request.
     private var idleTimer: Scheduled<Void>?
 
-    /// The pieces of a slow body, and the pause between them.
+    /// The number of pieces of a slow body, and the pause between two pieces.
     private static let slowPieces = 8
     private static let slowPause = TimeAmount.milliseconds(20)
 
@@ -64,7 +65,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Whether a request can be sent now.
     var isReady: Bool { if case .ready = self.state { self.isWritten && self.isKept } else { false } }
 
-    /// How far the connection or its request is.
+    /// The progress of the connection or of its request.
     var stage: HTTPFault.Stage {
         switch self.state {
         case .opening: .shaking
@@ -76,20 +77,20 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - expire: called when the time is over.
-    ///   - onEnd: called when the connection ends before.
+    ///   - onEnd: called when the connection ends before that time.
     func idle(for time: TimeAmount, expire: @escaping () -> Void, onEnd: @escaping () -> Void) {
         self.endIdling()
         self.idleTimer = self.eventLoop.assumeIsolated().scheduleTask(in: time, expire)
         self.onEnd = onEnd
     }
 
-    /// Ends the wait. Without it, each request of a busy connection would leave a timer behind.
+    /// Ends the wait. Without this call, each request of a busy connection would leave a timer behind.
     func endIdling() {
         self.idleTimer?.cancel()
         (self.idleTimer, self.onEnd) = (nil, nil)
     }
 
-    /// Calls `body` when the connection is open, or with the fault that it failed with.
+    /// Calls `body` with nil when the connection is open, or with the fault that ended the connection.
     func whenOpen(_ body: @escaping (HTTPFault?) -> Void) {
         switch self.state {
         case .opening: self.state = .opening(body)
@@ -98,7 +99,8 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    /// Sends a request on a connection that is ready. `completion` is called once, unless the connection is closed first.
+    /// Sends a request on a connection that is ready. `completion` is called once, unless ``close()`` is called
+    /// before.
     func send(_ request: HTTPClientRequest, completion: @escaping (Result) -> Void) {
         guard case .ready = self.state, let context = self.context else { return completion(.failed(self.loss())) }
         self.state = .busy(completion)
@@ -140,7 +142,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
             }
             return
         }
-        // An empty slice would keep the whole body.
+        // Even an empty slice of the body would keep the whole body in memory.
         self.unsent = []
         let written = context.eventLoop.makePromise(of: Void.self)
         written.futureResult.assumeIsolated().whenSuccess { self.isWritten = true }
@@ -150,7 +152,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     /// The fault of a connection that ends before the answer.
     private func loss(_ error: (any Error)? = nil) -> HTTPFault { .lost(isSent: self.unsent.isEmpty, error) }
 
-    /// Closes the connection. Completions are not called any more.
+    /// Closes the connection. The closures of ``send(_:completion:)`` and ``whenOpen(_:)`` are not called any more.
     func close() {
         self.state = .ended(self.loss())
         self.context?.close(promise: nil)
@@ -225,7 +227,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    /// Ends the connection with its first fault; later ones are consequences.
+    /// Ends the connection with its first fault. Later faults are only consequences.
     private func end(_ fault: HTTPFault) {
         let last = self.state
         switch last {

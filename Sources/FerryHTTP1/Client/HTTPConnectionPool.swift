@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The idle connections of a client, and their time. Any thread may use it.
+/// The idle connections of a client. Each is closed after a time without a request. Any thread may use the pool.
 final class HTTPConnectionPool: Sendable {
     private let idle: Locked<HTTPIdleConnections<HTTPConnection>>
     private let time: TimeAmount
@@ -11,10 +11,11 @@ final class HTTPConnectionPool: Sendable {
         self.time = TimeAmount(time)
     }
 
-    /// Takes a connection for one request. It may have ended meanwhile: ask ``HTTPConnection/isReady`` on its event loop.
+    /// Takes a connection for one request; nil if there is none. The connection may have ended meanwhile: ask
+    /// ``HTTPConnection/isReady`` on its event loop.
     func take(_ origin: HTTPURL.Origin) -> HTTPConnection? { self.idle.withLock { $0.take(origin) } }
 
-    /// Keeps a connection for its next request, or closes it. On its event loop.
+    /// Keeps a connection for its next request, or closes it. Call this function on the connection's event loop.
     func put(_ connection: HTTPConnection) {
         let origin = connection.origin
         guard connection.isReady, let id = self.idle.withLock({ $0.put(connection, for: origin) }) else {
@@ -27,7 +28,7 @@ final class HTTPConnectionPool: Sendable {
         }
     }
 
-    /// Closes the idle connections. Others are closed after their answers.
+    /// Closes the idle connections. Connections in use are closed after their answers.
     func close() {
         self.idle.withLock { $0.close() }
         self.closeIdle()

@@ -5,28 +5,28 @@ package import FerryProxy
 internal import NIOCore
 internal import NIOPosix
 
-/// The fault of a request, before it is put into words for a host.
+/// The reason why a request has no answer. ``sentence(_:through:)`` adds the host and the proxy.
 package enum HTTPFault: Sendable {
     /// The progress of a request when its time ran out.
     package enum Stage: Sendable {
         case connecting
-        /// Waits for the answer of the proxy.
+        /// The client waits for the answer of the proxy.
         case asking
         case shaking, waiting, receiving
     }
 
     case invalidRequest(String)
     case unresolved
-    /// No connection, with the system's words.
+    /// There is no connection. The error comes from the system, or from the preparation of TLS.
     case unconnected(any Error)
-    /// The connection ended before TLS was established, with the system's words if it has some.
+    /// The connection ended before TCP, or TLS, was established. Nil: no error was reported.
     case closedEarly((any Error)?)
     case tls(TLSError)
     /// The proxy opened no tunnel.
     case proxy(ProxyError)
     case silent(Stage)
-    /// The connection ended before the answer began, with the system's words if it has some. `isSent`: the whole request was
-    /// written.
+    /// The connection ended before the answer began. `isSent` says whether the whole request was written. The error
+    /// is that of the connection; nil if there is none.
     case lost(isSent: Bool, (any Error)?)
     /// The connection ended within the answer.
     case cut
@@ -71,8 +71,8 @@ package enum HTTPFault: Sendable {
     /// The fault in words.
     ///
     /// - Parameters:
-    ///   - server: host and port of the server.
-    ///   - proxy: the proxy in front of it, if there is one.
+    ///   - server: host and port of the server, or the path of its socket.
+    ///   - proxy: the proxy in front of the server; nil without a proxy.
     func sentence(_ server: String, through proxy: HTTPProxy? = nil) -> String {
         let host = proxy.map { "\(server) (through the proxy \($0))" } ?? server
         // The machine that takes the TCP connection.
@@ -89,7 +89,8 @@ package enum HTTPFault: Sendable {
             "No connection to \(host): \(String(cString: strerror(error.errnoCode)))."
         case .closedEarly(.some): "No connection to \(host)."
         case .closedEarly(nil) where proxy != nil:
-            // Either may have ended it: a proxy passes on only that the other side is gone.
+            // Either the proxy or the server has ended the tunnel. The client cannot know which: in both cases, the
+            // proxy just closes the connection.
             "The tunnel to \(host) ended before TLS was established: the proxy or the server behind it closed it."
         case .closedEarly(nil): "\(host) closed the connection before it was established."
         case .tls(let error) where error.code == .endOfStreamInHandshake && proxy != nil:

@@ -1,11 +1,11 @@
-/// The connections that wait for their next request, by origin, without I/O. The newest is used first.
+/// The connections that wait for their next request, by origin, without I/O. The newest connection is used first.
 struct HTTPIdleConnections<Connection> {
     private struct Entry {
         var id: UInt64
         var connection: Connection
     }
 
-    /// The origins that are remembered. A client speaks to a few.
+    /// The largest number of origins with idle connections. A client speaks to a few origins.
     private static var originLimit: Int { 64 }
 
     private let limit: Int
@@ -13,10 +13,11 @@ struct HTTPIdleConnections<Connection> {
     private var nextID: UInt64 = 0
     private var isClosed = false
 
-    /// - Parameter limit: of one origin.
+    /// - Parameter limit: the largest number of connections to one origin.
     init(limit: Int) { self.limit = limit }
 
-    /// Keeps a connection. Nil: there is no place for it, and it must be closed.
+    /// Keeps a connection, and returns its identifier; nil if there is no room, or after ``close()``. If the result is
+    /// nil, the caller must close the connection.
     mutating func put(_ connection: Connection, for origin: HTTPURL.Origin) -> UInt64? {
         let own = self.entries[origin]
         guard !self.isClosed, own?.count ?? 0 < self.limit, own != nil || self.entries.count < Self.originLimit else {
@@ -33,7 +34,7 @@ struct HTTPIdleConnections<Connection> {
         return entry.connection
     }
 
-    /// Forgets a connection. False: it was taken.
+    /// Forgets a connection. Returns false if the connection was taken or removed before.
     mutating func remove(_ id: UInt64, of origin: HTTPURL.Origin) -> Bool {
         guard let place = self.entries[origin]?.firstIndex(where: { $0.id == id }) else { return false }
         self.entries[origin]?.remove(at: place)
@@ -41,10 +42,10 @@ struct HTTPIdleConnections<Connection> {
         return true
     }
 
-    /// Keeps no other connection from now on.
+    /// Makes each later call of ``put(_:for:)`` return nil.
     mutating func close() { self.isClosed = true }
 
-    /// Gives up all connections.
+    /// Removes and returns all connections.
     mutating func removeAll() -> [Connection] {
         defer { self.entries = [:] }
         return self.entries.values.flatMap { $0.map(\.connection) }

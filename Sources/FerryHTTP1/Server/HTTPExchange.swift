@@ -10,8 +10,8 @@ internal import NIOHTTP1
 ///                           └── too large, too slow ───────────────────────┘
 /// ```
 ///
-/// After the answer to a request that is too large or too slow, its rest is read and dropped: if the socket were closed with
-/// unread bytes, the client might not see the answer.
+/// After the answer to a request that is too large or too slow, the rest of the request is read and dropped. If the
+/// socket were closed with unread bytes, the client might not see the answer.
 struct HTTPExchange {
     enum Action: Equatable {
         case none
@@ -38,7 +38,7 @@ struct HTTPExchange {
 
     init(bodyLimit: Int) { self.bodyLimit = bodyLimit }
 
-    /// The request that waits for its answer.
+    /// The request that waits for its answer; nil if no whole request waits.
     var request: HTTPServerRequest? { if case .answering(let request, _) = self.state { request } else { nil } }
 
     /// The bytes of the body that are held. Dropped bytes do not count.
@@ -61,7 +61,7 @@ struct HTTPExchange {
     mutating func received(_ bytes: ByteBuffer) -> Action {
         guard case .receiving(let head, var body) = self.state else { return .none }
         guard body.readableBytes + bytes.readableBytes <= self.bodyLimit else { return self.refuse(413) }
-        // One owner, so that nothing is copied.
+        // The state first gives up its reference to the body. Otherwise the write would copy the body.
         self.state = .closing
         body.writeImmutableBuffer(bytes)
         self.state = .receiving(head, body)

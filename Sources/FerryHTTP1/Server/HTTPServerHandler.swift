@@ -3,28 +3,30 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// Runs an ``HTTPExchange`` on a connection. NIOHTTP1 reads and writes HTTP; its pipelining handler passes one request at a
-/// time.
+/// Runs an ``HTTPExchange`` on a connection. NIOHTTP1 reads and writes HTTP. Its pipelining handler passes one
+/// request at a time.
 final class HTTPServerHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// The bytes of one read. A read of 20-byte requests becomes objects of 30 times its size before the first answer.
+    /// The largest number of bytes in one read. A read of 20-byte requests becomes objects of 30 times its size
+    /// before the first answer.
     private static let readSize = 8192
-    /// The bytes of a body that the system takes at once, if the client has taken the answers before it.
+    /// The largest body, in bytes, that the system takes at once if the client has taken all earlier answers.
     private static let shortAnswer = 16_384
 
     private let limits: HTTPServer.Limits
     private var exchange: HTTPExchange
     private let waiting: WaitingConnections
-    /// The wait for a request, for the rest of one, or for the client; nil while the owner makes an answer.
+    /// The wait for a request, for the rest of a request, or for the client to take its answers or to close; nil while
+    /// the owner makes an answer.
     private var wait: (id: WaitingConnections.Wait, kind: WaitingConnections.Kind)?
     private let socket: SocketHandler
     private let respond: HTTPServer.Respond
     private var context: ChannelHandlerContext?
     private var timer: Scheduled<Void>?
-    /// The owner's answer, until it is sent; nil for a refusal of the exchange.
+    /// The owner's answer, until the answer is sent; nil if the exchange refuses the request with a status.
     private var answer: HTTPServerAnswer?
     /// Whether ``answer`` has no body on the wire (RFC 9110, section 9.3.2).
     private var isHead = false
@@ -99,7 +101,8 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         context.fireUserInboundEventTriggered(event)
     }
 
-    /// A client that sends requests and reads no answer is not read, or its answers would fill the memory.
+    /// Delays the next read while the client takes no answers. Otherwise a client that sends requests and reads no
+    /// answer would fill the memory with its answers.
     func read(context: ChannelHandlerContext) {
         guard !context.channel.isWritable else { return context.read() }
         if case .nothing = self.delayed { self.delayed = .read }
@@ -123,7 +126,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // NIOHTTP1 has answered bytes that are not HTTP with 400.
+        // NIOHTTP1 has already answered bytes that are not HTTP with 400, if no other answer was being sent.
         context.close(promise: nil)
     }
 
@@ -142,10 +145,10 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Makes the answer to the request that has come.
+    /// Makes the answer to the request that has come. If the client takes no answers, the work is delayed.
     ///
-    /// NIOHTTP1 passes the next request as soon as an answer is written, also if the client takes no answers. One read brings
-    /// hundreds of small requests, so without the delay their answers would fill the memory.
+    /// NIOHTTP1 passes the next request as soon as an answer is written, also if the client takes no answers. One
+    /// read brings hundreds of small requests, so without the delay their answers would fill the memory.
     private func handle() {
         guard let context, let request = self.exchange.request else { return }
         guard context.channel.isWritable else {
@@ -158,7 +161,8 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         let box = NIOLoopBound(self, eventLoop: eventLoop)
         let respond = self.respond
         let received = ContinuousClock.now
-        // One task for each connection. It makes its answer also if the client has left, so the owner must bound its time.
+        // A connection has one such task at a time. The task makes its answer also if the client has left, so the
+        // owner must bound the time of the task.
         Task {
             let answer = await respond(request, received)
             eventLoop.execute { box.value.answered(answer) }
@@ -187,7 +191,8 @@ final class HTTPServerHandler: ChannelDuplexHandler {
             context.flush()
             return self.socket.reset()
         }
-        // The end of the answer may bring the next request at once, which has its own timer and ends the wait.
+        // The timer and the wait begin before the write. The end of the answer may bring the next request at once,
+        // which has its own timer and ends the wait.
         self.startTimer(closes ? self.limits.request : self.limits.pause)
         let isTaken = context.channel.isWritable && answer.body.count <= Self.shortAnswer
         self.beginWait(closes ? .other : isTaken ? .next : .taking)
@@ -220,12 +225,12 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         self.wait = nil
     }
 
-    /// Closes the connection, because another client needs its place. A close_notify would wait for a client that may be
-    /// gone.
+    /// Closes the connection, because a new connection needs its place or all bodies together are too long. TLS sends
+    /// no close_notify, because a close_notify would wait for a client that may be gone.
     private func makeRoom() {
         guard let context else { return }
-        // The client of a delayed request takes no answers, so it gives its place. Another request that has come since is
-        // answered.
+        // The client of a delayed request takes no answers, so this connection is closed. Any other request that has
+        // come whole in the meantime gets its answer first.
         if case .request = self.delayed { return SocketHandler.close(context.channel) }
         if self.exchange.end() == .close || self.exchange.request == nil { SocketHandler.close(context.channel) }
     }

@@ -1,11 +1,13 @@
 internal import DequeModule
 internal import FerryCore
 
-/// The connections of a server that wait for a whole request, the longest wait first. Safe from any thread.
+/// The connections of a server that wait for their clients, the longest wait first. A client must send a whole request,
+/// take its answers, or end the connection. Any thread may use this object.
 ///
-/// A server that has as many connections as it may have closes the one that has waited longest between two requests. Its
-/// client loses nothing. If no connection is between two requests, the one that has waited longest is closed. Otherwise
-/// clients that send nothing, or a byte now and then, would keep all others out for 30 s.
+/// If a server has its largest number of connections, it closes the connection that has waited longest between two
+/// requests. The client of that connection loses nothing. If no connection is between two requests, the server closes
+/// the connection that has waited longest. Otherwise clients that send nothing, or a byte now and then, would keep
+/// all others out for 30 s.
 final class WaitingConnections: Sendable {
     /// One wait of one connection.
     typealias Wait = UInt64
@@ -22,18 +24,19 @@ final class WaitingConnections: Sendable {
     }
 
     private struct Table {
-        /// The waits between two requests, in their order. Those that have ended stay until ``compact()``.
+        /// The waits between two requests, the longest first. A wait that has ended may stay until ``compact()``.
         var idle: Deque<Wait> = []
-        /// All others, in the same way.
+        /// All other waits, in the same order.
         var busy: Deque<Wait> = []
         var closers: [Wait: Close] = [:]
         var last: Wait = 0
         /// The bytes of all requests without an answer.
         var held = 0
-        /// The number of connections. It includes those that get an answer now, and so do not wait.
+        /// The number of all connections. A connection whose answer is being made counts, but does not wait.
         var connections = 0
-        /// Whether a place was wanted when no connection waited. The next connection whose client has taken its answer gives
-        /// it. If clients take no answers, the connection that has waited longest gives it.
+        /// Whether a new connection needs a place, and no connection waited that could be closed. The next connection
+        /// whose client has taken its answer is then closed. If all connections wait before that, the connection that
+        /// has waited longest is closed.
         var owesPlace = false
 
         mutating func insert(_ wait: Wait, _ kind: Kind, _ close: @escaping Close) {
@@ -44,15 +47,15 @@ final class WaitingConnections: Sendable {
             }
         }
 
-        /// Bounds the orders by twice the number of waits.
+        /// Bounds ``idle`` and ``busy`` together: to twice the number of waits, and 64 more.
         mutating func compact() {
             guard self.idle.count + self.busy.count > 2 * self.closers.count + 64 else { return }
             self.idle = self.idle.filter { self.closers[$0] != nil }
             self.busy = self.busy.filter { self.closers[$0] != nil }
         }
 
-        /// Returns the connection that gives the place that is owed; nil while a connection gets an answer, because its client
-        /// may take that at once.
+        /// Returns the closure that closes a connection for the place that is owed; nil if no place is owed. Also nil
+        /// while a connection gets an answer, because the client of that connection may take the answer at once.
         mutating func removeOwing() -> Close? {
             guard self.owesPlace, self.closers.count >= self.connections else { return nil }
             self.owesPlace = false
@@ -84,7 +87,8 @@ final class WaitingConnections: Sendable {
 
     /// Begins a wait.
     ///
-    /// - Parameter close: closes the connection unless a request has come. Called once at most, from any thread.
+    /// - Parameter close: closes the connection if no whole request has come. It is called at most once, from any
+    ///   thread, perhaps during this call.
     func begin(_ kind: Kind, _ close: @escaping Close) -> Wait {
         let (wait, owing) = self.table.withLock { table -> (Wait, Close?) in
             table.last += 1
@@ -106,9 +110,9 @@ final class WaitingConnections: Sendable {
         }
     }
 
-    /// Adds `count`, which may be negative, to the bytes that are held. While too many are held, each growth closes the
-    /// connection that has waited longest: a genuine request is whole within a moment. A connection between two requests
-    /// holds no bytes, so it stays.
+    /// Adds `count`, which may be negative, to the bytes that are held. While more than ``heldLimit`` bytes are held,
+    /// each growth closes the connection that has waited longest, because a genuine request is whole within a moment.
+    /// A connection between two requests holds no bytes, so it stays.
     func hold(_ count: Int) {
         guard count != 0 else { return }
         let close = self.table.withLock { table -> Close? in
@@ -118,13 +122,13 @@ final class WaitingConnections: Sendable {
         close?()
     }
 
-    /// Notes that no place is wanted any more: a connection has ended by itself, or the client that wanted the place has
-    /// left. Otherwise the next client that took its answer would lose its connection for nothing.
+    /// Notes that no place is wanted any more: a connection has ended by itself, or the client that wanted the place
+    /// has left. Otherwise the next client that took its answer would lose its connection for nothing.
     func placeIsTaken() { self.table.withLock { $0.owesPlace = false } }
 
-    /// Closes one connection, to make room. The first choice is the one that has waited longest between two requests, and
-    /// the second is the one that has waited longest. If no connection waits, the next one whose client has taken its
-    /// answer is closed, unless ``placeIsTaken()`` comes first.
+    /// Closes one connection, to make room: the connection that has waited longest between two requests. If there is
+    /// none, closes the connection that has waited longest. If no connection waits at all, a connection is closed
+    /// later; see `owesPlace`. A call of ``placeIsTaken()`` before that time prevents the later close.
     func closeLongest() {
         let close = self.table.withLock { table in
             let close = table.removeLongestIdle() ?? table.removeLongestBusy()

@@ -3,7 +3,7 @@ internal import NIOCore
 
 /// The fallback: one side stands in when the other cannot deliver.
 extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
-    /// Checks both sides. If one went down or works again, its devices move.
+    /// Checks both sides. If a side went down, works again or failed its trial, devices move.
     mutating func lookAtSides(now: Moment) {
         guard self.options.fallback != nil else { return }
         let binary = self.binary.signs(answered: self.answered.binary)
@@ -38,8 +38,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         }
     }
 
-    /// Lets a side that is down try again, because the other side goes down too. A side that has notifications to send
-    /// tries all the time anyway, so only an idle one is revived. Returns whether the side was revived.
+    /// Lets a side that is down try again, because the other side goes down too. A side with queued notifications
+    /// tries all the time anyway, so only a side without them is revived. Returns whether the side was revived.
     private mutating func reviveIdle(_ side: ProviderSide) -> Bool {
         let queued =
             switch side {
@@ -54,7 +54,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         return true
     }
 
-    /// Starts the due trial of a side that is down. The group of the first device that belongs to the side tries it.
+    /// Starts the due trial of a side that is down. The trial moves one group to the side: the group of the first
+    /// device in the run that belongs to the side.
     mutating func beginTrials(_ run: BatchRun, now: Moment) {
         // While both sides are down, each keeps its own devices, and no trial is needed.
         guard self.router.down.count == 1, let side = self.router.down.first,
@@ -71,8 +72,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
 
     // MARK: Going over
 
-    /// Takes the notifications that the sides give back. Each goes over to the other side, or gets the outcome that it
-    /// came with. Returns whether the sides gave any back.
+    /// Takes the notifications that the sides give back. Each notification goes over to the other side, or gets the
+    /// outcome with which its side gave it back. Returns whether the sides gave any notification back.
     mutating func takeReturned(now: Moment) -> Bool {
         let binary = self.binary.outcomes.takeReturned()
         let http2 = self.http2.outcomes.takeReturned()

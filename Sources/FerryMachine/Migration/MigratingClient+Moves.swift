@@ -4,8 +4,9 @@ internal import NIOCore
 /// Moves of device groups from one side to the other.
 ///
 /// A group moves when the rule changes, and when a side goes down, is tried, or works again. Its unwritten
-/// notifications are taken back. They wait in ``MigrationFront``, together with new ones, until neither side has an
-/// unsettled notification of the group. So the notifications of a device keep their order.
+/// notifications are taken back. Unwritten and new notifications of the group wait in ``MigrationFront`` until neither
+/// side has an unsettled notification of the group. So the notifications of a device keep their order. On a side that
+/// is down, only written notifications count as unsettled here.
 extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     /// Takes a new rule, and moves the groups whose side it changes.
     package mutating func change(_ rule: MigrationRule, now: Moment) {
@@ -44,8 +45,10 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.release(self.front.moving.groups, now: now)
     }
 
-    /// Takes back, from both sides, the notifications of moving groups that are not written or wait for their next
-    /// copy. A notification that has gone over stays where it is, because it may go over only once.
+    /// Takes back notifications of moving groups from both sides: those that are not written, and those that wait for
+    /// their next copy. If an earlier copy may have arrived, the notification is taken back only if the option
+    /// `includesUnknown` lets it go over. A notification that has gone over stays on its side, because it may go over
+    /// only once.
     private mutating func recallMoving(now: Moment) {
         let moving = self.front.moving
         func isMeant(_ entry: BatchEntry) -> Bool { !entry.marks.wentOver && moving.contains(DeviceGroup.of(entry)) }
@@ -70,7 +73,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         }
     }
 
-    /// Releases those of `groups` that have no unsettled notification on either side.
+    /// Releases the moving groups in `groups` whose tally is 0 on both sides: no counted notification is unsettled.
     private mutating func release(_ groups: [Int], now: Moment) {
         let settled = self.http2.outcomes.settled(of: self.binary.outcomes.settled(of: groups))
         for group in settled where self.front.moving.contains(group) {

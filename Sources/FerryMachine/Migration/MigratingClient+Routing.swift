@@ -12,8 +12,9 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.routeEach(run, now: now)
     }
 
-    /// Routes like ``route(_:now:)``, but checks each notification. A recalled notification that gets the other side
-    /// counts as gone over.
+    /// Routes like ``route(_:now:)``, but chooses a side for each notification. The home of a notification is the side
+    /// that the rule gives it. If a notification was recalled from its home and goes to the other side, it counts as
+    /// gone over.
     mutating func routeEach(_ run: BatchRun, now: Moment) {
         self.destinations.removeAll(keepingCapacity: true)
         for index in 0..<run.count { self.destinations.append(self.destination(of: run, at: index)) }
@@ -46,7 +47,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
             }
             return .side(side)
         }
-        // A side that stands in for another gets only the notifications that it can send.
+        // If the side that stands in cannot send the notification, the notification goes to its home.
         if side != home, self.takes(run, at: index, home) { return .side(home) }
         guard side == home, self.options.sendsElsewhere, self.takes(run, at: index, home.other) else {
             return .refused(home)
@@ -100,7 +101,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
                 case .binary: self.binary.refusal(of: run, at: index)
                 case .http2: self.http2.refusal(of: run, at: index)
                 }
-            // If there is no rejection, the side decides itself.
+            // Without a rejection, the notification goes to the side, and the side decides about its outcome.
             guard let rejection else {
                 self.submit(one, to: side, now: now)
                 continue

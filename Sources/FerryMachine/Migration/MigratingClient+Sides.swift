@@ -12,7 +12,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
             self.takeSideEvents(now: now)
             self.absorb()
             self.lookAtSides(now: now)
-            // The returned notifications are routed before those in the front, because they were submitted earlier.
+            // The returned notifications are routed before those in the front, because the returned ones were
+            // submitted earlier.
             isNews = self.takeReturned(now: now)
             self.releaseSettled(now: now)
             if self.settleDown(now: now) { isNews = true }
@@ -103,7 +104,9 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.goOn(now: now)
     }
 
-    /// Tells each side about the shutdown once nothing more can come to it. Returns whether a side was told.
+    /// Tells each side about the shutdown when ``front`` is empty. With a fallback, HTTP/2 is told only after the
+    /// binary side is settled, because the binary side may still give notifications back. Returns whether a side was
+    /// told.
     private mutating func settleDown(now: Moment) -> Bool {
         guard case .shuttingDown(let proof, var told) = self.stage, self.front.isEmpty else { return false }
         let before = told.count

@@ -1,8 +1,8 @@
 package import FerryCore
 package import NIOCore
 
-/// A provider over two protocols, without I/O. It gives each notification to one of two machines, its sides, and is a machine
-/// itself.
+/// A provider over two protocols, without I/O. The client is a machine itself. It gives each notification to one of
+/// two other machines, its sides.
 ///
 /// ```
 ///               the rule's side, the other one if that is down or cannot take it
@@ -15,16 +15,16 @@ package import NIOCore
 ///                                   └────────────────────────────────────┘
 /// ```
 ///
-/// While a group of devices moves to the other side, its notifications wait in the ``MigrationFront``. A notification is in the
-/// front or on exactly one side, and gets its outcome there. Front and sides keep the caller's tag with each notification, so
-/// this type needs no table of notifications.
+/// While a group of devices moves to the other side, its notifications wait in the ``MigrationFront``. A notification
+/// is in the front or on exactly one side, and gets its outcome there. Front and sides keep the caller's tag with
+/// each notification, so this type needs no table of notifications.
 ///
 /// `Docs/begin/migration.md` describes the behaviour.
 package struct MigratingClient<
     Binary: ProviderMachine & ~Copyable,
     HTTP2: ProviderMachine & ~Copyable
 >: ProviderMachine, ~Copyable {
-    /// The time after which a move that still waits is reported.
+    /// A move that lasts longer than this time is reported.
     static var noticeAfter: TimeAmount { .seconds(5) }
 
     /// The stage of the client's life.
@@ -36,7 +36,7 @@ package struct MigratingClient<
     /// ```
     enum Stage {
         case running
-        /// Nothing more is submitted. `told` has the sides that know about the shutdown.
+        /// The owner submits nothing more. `told` has the sides whose `shutDown(proof:now:)` was called.
         case shuttingDown(Proof, told: Set<ProviderSide>)
         case abandoned
     }
@@ -50,13 +50,14 @@ package struct MigratingClient<
     var front = MigrationFront()
     /// The health of each side; nil without a fallback.
     var health = BothSides<SideHealth?>(nil)
-    /// The number of answers from each side's peer.
+    /// The number of notifications that each side's peer accepted, or rejected for a fault of the notification.
     var answered = BothSides(0)
-    /// The error that each side has at the moment.
+    /// The last error of each side; nil after the side's peer accepted or rejected a notification.
     var trouble = BothSides<ProviderError?>(nil)
-    /// The number of open connections.
+    /// The number of open connections of each side.
     var open = BothSides(0)
-    /// The number of notifications that went over from each side since the last event about them.
+    /// The number of notifications that went over from each side since the last ``MigrationEvent/wentOver`` event of
+    /// the side.
     var goneOver = BothSides(0)
     package var report: MigrationReport
     var stage = Stage.running
@@ -69,7 +70,7 @@ package struct MigratingClient<
     var isIncomplete = false
     private var order = SubmissionOrder()
     var events: [SidedEvent] = []
-    /// Memory for the chosen sides. It is kept, so that a run needs no new allocation.
+    /// Memory for the chosen destinations of a run. The memory is kept, so that the next run needs no allocation.
     var destinations: [MigrationFront.Destination] = []
 
     /// - Parameters:
@@ -94,7 +95,7 @@ package struct MigratingClient<
     // MARK: Connections
 
     // The owner knows connections of the binary protocol by odd numbers, and those of HTTP/2 by even numbers. So no
-    // table has to map them.
+    // table has to map the owner's numbers to the numbers of a side.
 
     /// Returns the side of a connection.
     package static func side(of id: ConnectionID) -> ProviderSide { id.rawValue.isMultiple(of: 2) ? .http2 : .binary }
@@ -153,7 +154,7 @@ package struct MigratingClient<
     }
 
     package var bottleneck: ConnectionID? {
-        // The client waits for an answer over HTTP/2 only if it has no other work.
+        // All queued notifications wait for one answer over HTTP/2 only if the client has no other work.
         guard self.binary.isSettled, self.front.isEmpty else { return nil }
         return self.http2.bottleneck.map { Self.outer($0, of: .http2) }
     }
@@ -243,7 +244,7 @@ package struct MigratingClient<
         self.goOn(now: now)
     }
 
-    /// Gives each notification without an expiration the default one, so that both sides send the same.
+    /// Gives each notification without an expiration the default one, so that both sides send the same expiration.
     private func setExpiration(of run: BatchRun, now: Moment) {
         let seconds = UInt32(clamping: self.options.defaultExpiration.components.seconds)
         let (sum, isTooLate) = now.epochSeconds.addingReportingOverflow(seconds)
@@ -287,7 +288,7 @@ package struct MigratingClient<
     }
 
     package mutating func failed(_ error: ProviderError, now: Moment) {
-        // Only HTTP/2 has provider tokens, so the missing token stops that side alone.
+        // Only HTTP/2 has provider tokens, so the missing token stops the HTTP/2 side alone.
         self.http2.failed(error, now: now)
         self.sideFailed(.http2, now: now)
         self.goOn(now: now)

@@ -2,15 +2,15 @@ internal import FerryCore
 internal import NIOCore
 
 /// The notifications of moving device groups. They wait here until no notification of their group is unsettled on
-/// either side.
+/// either side. On a side that is down, only written notifications count.
 struct MigrationFront {
     /// The place that a notification goes to.
     enum Destination: Equatable {
         case side(ProviderSide)
         /// The front, because the group of the notification moves.
         case front
-        /// No place: the notification's own side cannot send it. The other side cannot either, or the options do not
-        /// allow it.
+        /// No destination: the notification's own side cannot send it. The other side cannot send it either, or the
+        /// options do not allow the other side.
         case refused(ProviderSide)
     }
 
@@ -29,7 +29,7 @@ struct MigrationFront {
     /// Makes more groups wait.
     mutating func hold(_ groups: DeviceGroupSet) { self.moving.formUnion(groups) }
 
-    /// Takes notifications of moving groups. Each goes to its place in the order of submission.
+    /// Takes notifications of moving groups. Each one joins the queue of its group, in the order of submission.
     mutating func append(_ run: BatchRun) {
         self.count += run.count
         self.oldest = min(self.oldest ?? run.submitted, run.submitted)

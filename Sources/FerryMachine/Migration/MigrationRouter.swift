@@ -1,15 +1,16 @@
 package import FerryCore
 
-/// The choice of a side for each notification. It depends on the rule and on the sides that are down.
+/// The choice of a side for each notification. The choice depends on the rule, on the sides that are down, and on
+/// their trials.
 package struct MigrationRouter {
     package private(set) var rule: MigrationRule
-    /// The groups below this number go over HTTP/2, unless a rule for a device or topic decides otherwise.
+    /// The groups below this number belong to HTTP/2. A rule for a device or a topic comes first.
     private var threshold: Int
     /// The devices that the rule lists, by the hash of their token. The router looks here for every notification.
     private var devices: [UInt32: [DeviceToken: ProviderSide]] = [:]
     /// The sides that are down.
     private(set) var down: Set<ProviderSide> = []
-    /// The group that tries each side that is down.
+    /// The group that tries a side that is down; no entry without a trial.
     private(set) var trials: [ProviderSide: Int] = [:]
 
     package init(_ rule: MigrationRule) {
@@ -58,7 +59,7 @@ package struct MigrationRouter {
         return self.standIn(for: home)
     }
 
-    /// Returns `side`. If it is down and the other side works, returns the other side.
+    /// Returns `side`. If `side` is down and the other side is not, returns the other side.
     private func standIn(for side: ProviderSide) -> ProviderSide {
         self.down.contains(side) && !self.down.contains(side.other) ? side.other : side
     }

@@ -1,14 +1,16 @@
 package import FerryCore
 package import NIOCore
 
-/// The ability of one side of a migration to deliver.
+/// The ability of one side of a migration to deliver. The drawing has the main transitions. An error also leads from
+/// `working` to `down`, and an answer from `down` to `working`. A side without work goes from `failing` to `working`.
+/// The end of the trial time leads from `trying` to `down`.
 ///
 /// ```
 ///           work waits, no usable connection        for downAfter, or an error says it
 ///   working ──────────────────────────────▶ failing ──────────────────────────────▶ down ◀────┐
 ///      ▲  ▲          an answer, or usable      │                                    │  │      │ error, or no usable
-///      │  └──────────for downAfter─────────────┘                            trial is due      │ connection for downAfter
-///      │                                                                            ▼  │      │
+///      │  └──────────for downAfter─────────────┘                            trial is due      │ connection
+///      │                                                                            ▼  │      │ for downAfter
 ///      └──────────────────────────── an answer ───────────────────────────────── trying ─┴────┘
 /// ```
 package struct SideHealth {
@@ -28,10 +30,10 @@ package struct SideHealth {
         case trying(group: Int, until: NIODeadline, Failing?)
     }
 
-    /// The change that ``look(_:now:)`` found.
+    /// The change that ``look(_:now:)`` or ``failed(now:)`` made.
     package enum Change {
         case down
-        /// The trial has failed.
+        /// The trial has ended without an answer of the peer.
         case stillDown
         case up
     }
@@ -119,7 +121,8 @@ package struct SideHealth {
             if let failing, self.isOver(failing, now) { return self.failed(now: now) }
             guard until <= now else { return nil }
             if signs.hasWork { return self.failed(now: now) }
-            // The group sent nothing more, so the trial shows nothing. The next device that sends starts another trial.
+            // No notification waits for the side, so the trial shows nothing. The next notification for one of the
+            // side's devices starts another trial.
             self.state = .down(trialAt: now)
             return .stillDown
         }

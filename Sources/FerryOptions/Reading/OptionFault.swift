@@ -45,7 +45,8 @@ package struct OptionFault: Error, Hashable, CustomStringConvertible {
     /// Returns the name as a part of a path. A name that may be a secret is hidden.
     static func shown(_ name: String) -> String { self.isShown(name) ? name : "…" }
 
-    /// Whether a message may show a name. Names of options consist of letters. Any other text may be a secret.
+    /// Whether a message may show a name. Names of options consist of at most 40 letters, but for ``namesWithDigits``.
+    /// Any other text may be a secret.
     package static func isShown(_ name: String) -> Bool {
         self.namesWithDigits.contains(name)
             || 1...self.longestName ~= name.utf8.count

@@ -11,10 +11,10 @@ package struct OptionObject: Sendable {
     /// The files that hold members, for messages. The key is the place of a member or of its object. Members that the
     /// program wrote have no file.
     private var files: [String: FileName] = [:]
-    /// The names that exist here: those that were asked for.
+    /// The names that exist here: those that ``take(_:_:)`` and ``leave(_:)`` got.
     private var known: Set<String> = []
-    /// The fault of the first missing option. ``end()`` reports an unknown name first, because it may be the misspelt
-    /// option.
+    /// The fault of the first missing option. ``end()`` reports an unknown name first, because that name may be a
+    /// misspelling of the missing option.
     private var missing: OptionFault?
 
     /// - Parameter file: the file that holds `text`, for messages; nil if the program wrote it.
@@ -56,7 +56,8 @@ package struct OptionObject: Sendable {
 
     // MARK: Taking
 
-    /// Takes an option of `kind`; nil if it is missing or null.
+    /// Takes an option of `kind`; nil if the option is missing or null. Throws if the value has another type, or is
+    /// out of range.
     package mutating func take(_ name: String, _ kind: OptionKind) throws(OptionFault) -> OptionValue? {
         self.known.insert(name)
         guard let given = self.members.removeValue(forKey: name), given != .null else { return nil }
@@ -76,7 +77,7 @@ package struct OptionObject: Sendable {
         self.members.removeValue(forKey: name)
     }
 
-    /// Takes an option of the table; nil if it is missing, or does not exist in this language.
+    /// Takes an option of the table; nil if the option is missing or null, or does not exist in this language.
     package mutating func take(_ option: ProviderOption) throws(OptionFault) -> OptionValue? {
         guard let name = option.name(in: self.language) else { return nil }
         return try self.take(name, option.kind)
@@ -87,13 +88,13 @@ package struct OptionObject: Sendable {
     /// - Parameter name: the name of the option in the library.
     package mutating func take(_ name: String) throws(OptionFault) -> OptionValue? { try self.take(.named(name)) }
 
-    /// Takes an object; nil if it is missing.
+    /// Takes an object; nil if it is missing or null.
     package mutating func object(_ name: String) throws(OptionFault) -> OptionObject? {
         guard case .object(let members) = try self.take(name, .object) else { return nil }
         return self.object(members, at: "\(self.path)\(name).")
     }
 
-    /// Takes a list of objects; nil if it is missing.
+    /// Takes a list of objects; nil if it is missing or null.
     package mutating func objects(_ name: String) throws(OptionFault) -> [OptionObject]? {
         guard case .list(let elements) = try self.take(name, .list(of: .object)) else { return nil }
         return elements.enumerated().compactMap { index, element in
@@ -145,7 +146,7 @@ package struct OptionObject: Sendable {
         self.members = self.members.filter { names.contains($0.key) }
     }
 
-    /// Sets an option that the program did not write.
+    /// Sets or replaces the value of an option; nil removes the option.
     package mutating func set(_ name: String, _ value: OptionValue?) { self.members[name] = value }
 
     /// Adds the members of `other`, in place of those with the same names. Messages still name their files.

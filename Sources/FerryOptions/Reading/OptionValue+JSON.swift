@@ -3,8 +3,8 @@ internal import FerryCore
 extension OptionValue {
     /// Parses one JSON object and returns its members. Skips a byte order mark before it.
     ///
-    /// - Throws: ``OptionFault/malformed(_:)``, or ``OptionFault/twice(_:)`` if a name occurs twice in one object. JavaScript
-    ///   would silently use the second value, and a person who reads the text may use the first.
+    /// - Throws: ``OptionFault/malformed(_:)``, or ``OptionFault/twice(_:)`` if a name occurs twice in one object.
+    ///   JavaScript would silently use the second value, and a person who reads the text may use the first.
     package static func members(of text: some Collection<UInt8>) throws(OptionFault) -> [String: OptionValue] {
         let mark: [UInt8] = [0xef, 0xbb, 0xbf]
         let text = Array(text.starts(with: mark) ? text.dropFirst(mark.count) : text[...])

@@ -1,6 +1,7 @@
 /// A value of an option: of JSON, or of the command line.
 package indirect enum OptionValue: Hashable, Sendable {
-    /// No bound, for an option that bounds something.
+    /// In JSON, null is the same as a missing option. As a result of ``OptionKind/value(_:in:)``, null means that the
+    /// option sets no bound.
     case null
     case boolean(Bool)
     case number(Double)
@@ -8,7 +9,8 @@ package indirect enum OptionValue: Hashable, Sendable {
     case list([OptionValue])
     case object([String: OptionValue])
 
-    // A row of the table reads its value by the kind that it states itself. Another kind is a fault of the table.
+    // Each row of the table reads its value in the type that the row's kind permits. Another type is a fault of the
+    // table.
 
     package var isOn: Bool {
         guard case .boolean(let isOn) = self else { preconditionFailure("the option is no flag") }
@@ -49,7 +51,7 @@ package indirect enum OptionValue: Hashable, Sendable {
         }
     }
 
-    /// The value in a remark; nil for a long text, a list or an object.
+    /// The value in a remark; nil for a text of more than 100 bytes, a list or an object.
     package var shown: String? {
         switch self {
         case .null: "null"

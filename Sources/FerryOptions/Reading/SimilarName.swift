@@ -1,6 +1,7 @@
 /// The search for the name that a mistyped one means.
 package enum SimilarName {
-    /// Returns the name with the fewest changed characters, if they are few for its length; otherwise nil.
+    /// Returns the name in `names` with the fewest changed bytes, if these are at most a third of that name's length;
+    /// otherwise nil. Upper and lower case count as equal.
     ///
     /// Cost: the product of both lengths, for each name.
     package static func of(_ name: String, among names: [String]) -> String? {

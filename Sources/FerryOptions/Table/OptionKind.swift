@@ -8,7 +8,7 @@ package indirect enum OptionKind: Hashable, Sendable {
     case number(ClosedRange<Double>)
     /// A time in seconds. Fractions are fine.
     case seconds
-    /// A time in seconds that bounds something. Zero means no bound.
+    /// A time in seconds that bounds something. Zero means no bound, except in C, where it is a bound of zero.
     case timeLimit
     /// One of these words.
     case choice([String])
@@ -25,7 +25,7 @@ package indirect enum OptionKind: Hashable, Sendable {
 
     package static let texts = OptionKind.list(of: .text)
 
-    /// The words for the values: "`--loops` takes *a whole number, 1 to 64*".
+    /// Returns the words for the values: "`--loops` takes *a whole number, 1 to 64*".
     package func wanted(in language: OptionLanguage) -> String {
         switch self {
         case .flag: return "true or false"
@@ -44,7 +44,8 @@ package indirect enum OptionKind: Hashable, Sendable {
         }
     }
 
-    /// Returns `value` in the form that the table's setters take; nil if it is of another type, or out of range.
+    /// Returns `value` in the form that the table's setters take; nil if `value` is of another type, out of range, or
+    /// not one of the words.
     package func value(_ value: OptionValue, in language: OptionLanguage) -> OptionValue? {
         let isGood =
             switch (self, value) {
@@ -73,9 +74,9 @@ package indirect enum OptionKind: Hashable, Sendable {
 
     /// Returns the permitted times, in seconds.
     ///
-    /// In a command, only a ``timeLimit`` may be zero. Any other time is at least a nanosecond, the least that the
-    /// clocks can represent. The most is a day. A program with the C interface may wait longer. It may also pass zero,
-    /// and the library decides whether zero is good.
+    /// Outside of C, only a ``timeLimit`` may be zero. Any other time is at least a nanosecond, the least that the
+    /// clocks can represent. The most is a day. With the C interface, the most is 1,000,000 seconds. A program may
+    /// also pass zero there, and the library decides whether zero is good.
     private func times(in language: OptionLanguage) -> ClosedRange<Double> {
         language == .c ? 0...1e6 : (self == .timeLimit ? 0 : 1e-9)...86_400
     }

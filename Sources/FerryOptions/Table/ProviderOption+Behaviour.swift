@@ -38,7 +38,7 @@ extension ProviderOption {
             .sets(binary: { $0.connectTimeout = $1.time }, http2: { $0.connectTimeout = $1.time })
             .help("How long connecting may take.").by(default: Self.binary.connectTimeout),
         .init("connectionRetryLimit", .limit(upTo: 1 << 30), .both).inNodeAPN().ofGateway
-            // The number replaces a time that was set before.
+            // A limit on the number of failures replaces an earlier limit on their time.
             .sets(
                 binary: { ($0.connectionRetryLimit, $0.connectionRetryTime) = ($1.limit, nil) },
                 http2: { ($0.connectionRetryLimit, $0.connectionRetryTime) = ($1.limit, nil) }
@@ -62,8 +62,7 @@ extension ProviderOption {
         .init("autoAdjustCache", .flag, [.binary]).named("auto-adjust", in: .commandLine).flag(.onAndOff).inNodeAPN()
             .sets(binary: { $0.autoAdjustCache = $1.isOn })
             .help("Let the cache grow to --cache-limit, or keep it at --cache-length.").by(default: "--auto-adjust"),
-        // The option counts notifications. The limit in bytes follows from it, with the size of an ordinary
-        // notification.
+        // The option counts notifications. The limit in bytes is 256 for each, the size of an ordinary notification.
         .init("cacheLimit", Self.most, [.binary])
             .sets(binary: { $0.cacheLimit = .init(entries: $1.count, bytes: $1.count * 256) })
             .help("How many notifications the cache may grow to. It bounds throughput to as many in --settle-time, and")

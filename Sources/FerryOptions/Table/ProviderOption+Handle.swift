@@ -55,7 +55,7 @@ extension ProviderOption {
         self.all.first { $0.name(in: language) == name }
     }
 
-    /// Returns the names that the options for which `isIncluded` returns true have in a language.
+    /// Returns the names, in a language, of the options for which `isIncluded` returns true.
     package static func names(in language: OptionLanguage, where isIncluded: (ProviderOption) -> Bool) -> Set<String> {
         Set(self.all.lazy.filter(isIncluded).compactMap { $0.name(in: language) })
     }

@@ -1,7 +1,7 @@
 package import FerryBinary
 package import FerryHTTP2
 
-/// A place where options are written. Each has its own names for them.
+/// A place where options are written. Each place has its own names for the options.
 package enum OptionLanguage: CaseIterable, Sendable {
     /// `ferry push`, and the other commands that connect.
     case commandLine
@@ -93,7 +93,7 @@ extension ProviderOption {
         self.with { for language in languages { $0.absences[language] = reason } }
     }
 
-    /// - Parameter name: the name in node-apn; nil if it is the same.
+    /// - Parameter name: the name in node-apn; nil if it is the name in the library.
     func inNodeAPN(_ name: String? = nil) -> Self {
         self.with { ($0.names[.nodeAPN], $0.absences[.nodeAPN]) = (name, nil) }
     }

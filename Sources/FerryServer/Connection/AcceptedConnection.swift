@@ -14,8 +14,8 @@ package struct AcceptedConnection {
     package let tls: TLSHandler?
     private let open: OpenChannels
 
-    /// Keeps another channel that belongs to this connection, such as one to an upstream server. The listener closes
-    /// that channel when it stops.
+    /// Keeps a second channel that belongs to this connection, such as a channel to an upstream server. When the
+    /// listener stops, the listener also closes the second channel.
     ///
     /// - Throws: `ChannelError.alreadyClosed` when the listener has stopped.
     package func attach(_ channel: any Channel) throws {

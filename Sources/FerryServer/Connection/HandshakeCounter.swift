@@ -6,7 +6,7 @@ final class HandshakeCounter: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
     private let open: OpenChannels
-    /// Whether the first result has come. Later errors are consequences of it, and are not counted.
+    /// Whether the handshake has succeeded or failed. Errors after a failure follow from it, and are not counted.
     private var hasEnded = false
 
     init(_ open: OpenChannels) {

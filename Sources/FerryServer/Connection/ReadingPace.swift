@@ -1,8 +1,8 @@
 package import NIOCore
 
-/// The pace of a connection that is read slowly. It has the time of the next read.
+/// The pace of a connection that is read slowly: the earliest time of the next read, and the bytes of one read.
 package struct ReadingPace: Hashable, Sendable {
-    /// The number of reads per second. With fewer, a slow reader would read in bursts.
+    /// The number of reads per second. With fewer reads, the bytes would come in bursts.
     private static let timesPerSecond = 20
     /// The largest read, in bytes. Larger reads gain nothing.
     private static let longestChunk = 65_536
@@ -16,7 +16,7 @@ package struct ReadingPace: Hashable, Sendable {
         self.bytesPerSecond = bytesPerSecond
     }
 
-    /// Returns the number of bytes to read at once.
+    /// Returns the number of bytes to read at once, from 1 to 65,536.
     package static func chunk(bytesPerSecond: Int) -> Int {
         min(max(bytesPerSecond / self.timesPerSecond, 1), self.longestChunk)
     }

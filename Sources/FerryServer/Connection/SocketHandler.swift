@@ -22,7 +22,7 @@ package final class SocketHandler: ChannelDuplexHandler {
 
     private enum State {
         case reading
-        /// A read was requested. It happens when the pace allows.
+        /// A read was requested. The read happens when the pace allows it.
         case pausing(Scheduled<Void>)
         /// The socket is not read any more. Bytes that still arrive are dropped.
         case stopped
@@ -56,7 +56,7 @@ package final class SocketHandler: ChannelDuplexHandler {
         self.context?.close(mode: .output, promise: nil)
     }
 
-    /// Closes a channel without a close_notify of its TLS, if it has TLS. Call it on the channel's event loop.
+    /// Closes a channel. If the channel has a socket handler, TLS sends no close_notify.
     package static func close(_ channel: any Channel) {
         if let socket = try? channel.pipeline.syncOperations.context(handlerType: SocketHandler.self) {
             socket.close(promise: nil)

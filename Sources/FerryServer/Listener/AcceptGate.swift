@@ -1,5 +1,5 @@
-/// A machine without I/O that decides when a listener accepts, and which connections it serves. At most `limit` are served
-/// at a time.
+/// A machine without I/O. It decides when a listener accepts, and which connections the listener serves. At most
+/// `limit` connections are served at a time.
 ///
 /// ```
 ///            accepted while `limit`                wantsToAccept
@@ -10,14 +10,14 @@
 ///        └──────────────────────────────┴────────────────────────────────────┘
 /// ```
 ///
-/// A listener cannot see whether a connection waits in the system's queue. So one connection more than `limit` is
-/// accepted, and held unread. It shows that a connection wants a place.
+/// While a listener does not accept, the system does not report connections in its queue. So one connection more than
+/// `limit` is accepted, and held unread. The held connection shows that a client waits.
 ///
-/// SwiftNIO asks before every accept, and asks only once. So the gate remembers a refused request and grants it when no
-/// connection is held any more. Without that, the listener would never accept again.
+/// SwiftNIO asks once before every accept. So the gate remembers a refused request, and grants the request when no
+/// connection is held any more. Without this memory, the listener would never accept again.
 struct AcceptGate {
     private enum State {
-        /// Every requested accept was granted.
+        /// No connection is held, and every requested accept was granted.
         case open
         /// A connection is held.
         case holding
@@ -25,7 +25,7 @@ struct AcceptGate {
         case waiting
     }
 
-    /// The place of a connection that was accepted.
+    /// The state of an accepted connection: served, or held unread until a served connection closes.
     enum Place: Hashable {
         case served
         case held
@@ -50,15 +50,15 @@ struct AcceptGate {
         self.limit = limit
     }
 
-    /// Returns whether a connection may be accepted now. If not, a connection may be accepted when no connection is
-    /// held any more.
+    /// Returns whether a connection may be accepted now. If the result is false, ``closed()`` or ``heldLeft()`` later
+    /// asks the owner to accept.
     mutating func wantsToAccept() -> Bool {
         if case .open = self.state { return true }
         self.state = .waiting
         return false
     }
 
-    /// Returns the place of a connection that was accepted.
+    /// Returns whether a connection that was accepted is served or held.
     mutating func accepted() -> Place {
         guard case .open = self.state, self.connections >= self.limit else {
             self.connections += 1
@@ -78,7 +78,7 @@ struct AcceptGate {
         return .serveHeld(accepts: self.heldLeft())
     }
 
-    /// Notes that no connection is held any more. Returns whether to accept another one.
+    /// Notes that no connection is held any more. Returns whether to accept another connection.
     mutating func heldLeft() -> Bool {
         defer { self.state = .open }
         if case .waiting = self.state { return true }

@@ -2,14 +2,15 @@ internal import NIOCore
 
 /// The handler of an ``AcceptGate``, on the channel that listens.
 ///
-/// The channel must accept one connection for each read. With several, the limit would be exceeded.
+/// The channel must accept one connection for each read. If a read accepted several, the connections could exceed the
+/// limit.
 final class AcceptHandler: ChannelDuplexHandler {
     typealias InboundIn = any Channel
     typealias InboundOut = any Channel
     typealias OutboundIn = Never
     typealias OutboundOut = Never
 
-    /// The connection that the gate holds. SwiftNIO does not know it yet, and reads nothing from it.
+    /// The connection that the gate holds. SwiftNIO has not registered its channel yet, and reads nothing from it.
     private struct Held {
         let channel: any Channel
         /// Whether ``onWait`` has reported that the connection waits.
@@ -24,20 +25,20 @@ final class AcceptHandler: ChannelDuplexHandler {
     private var gate: AcceptGate
     private var held: Held?
     private var context: ChannelHandlerContext?
-    /// Whether connections use TLS. A peer that has ended its side is then gone, because it cannot complete the
+    /// Whether connections use TLS. A TLS peer that has ended its side counts as gone, because it cannot complete the
     /// handshake.
     private let isEncrypted: Bool
     private let onWait: (Bool) -> Void
 
-    /// - Parameter onWait: called with true when a connection begins to wait for a place, and with false when this wait
-    ///   ends.
+    /// - Parameter onWait: called with true when a connection begins to wait because `limit` connections are served,
+    ///   and with false when this wait ends.
     init(limit: Int, isEncrypted: Bool, onWait: @escaping (Bool) -> Void) {
         self.gate = AcceptGate(limit: limit)
         self.isEncrypted = isEncrypted
         self.onWait = onWait
     }
 
-    /// Changes the number of connections that are served at a time.
+    /// Changes the largest number of connections that are served at a time.
     func limit(to limit: Int) { self.gate.limit = limit }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -78,8 +79,8 @@ final class AcceptHandler: ChannelDuplexHandler {
 
     // MARK: The connection that is held
 
-    /// Checks the held connection now, and again after each ``pause``. If its peer has gone, the connection is closed.
-    /// Otherwise ``onWait`` reports once that it waits.
+    /// Checks the held connection now, and again after each ``pause``. If its peer has gone, the connection is
+    /// closed. Otherwise ``onWait`` reports once that the connection waits.
     private func look(at channel: any Channel, _ context: ChannelHandlerContext) {
         self.hasPeerLeft(channel).hop(to: context.eventLoop).assumeIsolated().whenSuccess { hasLeft in
             guard self.held?.channel === channel else { return }
@@ -93,7 +94,7 @@ final class AcceptHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Whether the peer has gone. If the system does not say so, the peer counts as present.
+    /// Whether the peer has gone. If the system does not report the connection's state, the peer counts as present.
     private func hasPeerLeft(_ channel: any Channel) -> EventLoopFuture<Bool> {
         guard let socket = channel as? any SocketOptionProvider else {
             return channel.eventLoop.makeSucceededFuture(false)

@@ -4,8 +4,8 @@ internal import FerryPlatform
 ///
 /// A process without free descriptors can accept no connection and open no file. So a listener leaves ``reserve``
 /// descriptors free. A held connection (``AcceptGate``) takes one of them. Each listener of a process counts only its
-/// own connections, so several listeners together can use all descriptors. Then an accept fails, and SwiftNIO pauses
-/// for one second before the next.
+/// own connections, so several listeners together can use all descriptors. Then an accept fails, and SwiftNIO tries
+/// again in the next turn of the event loop.
 package struct DescriptorLimit: Hashable, Sendable {
     /// Descriptors that a listener leaves free for event loops, files and outgoing connections of the process.
     package static let reserve = 64

@@ -4,16 +4,17 @@ internal import NIOPosix
 
 /// The probes of TCP to a client that sends nothing.
 ///
-/// A client may be silent for days, so no time limit tells it from one whose machine or network has gone without an end.
-/// Without probes, the connections of such clients would stay until no other client has a place.
+/// A client may be silent for days. So no time limit tells a silent client from a client whose machine or network has
+/// gone without closing the connection. Without probes, connections of gone clients would stay, until the limit
+/// leaves no room for other clients.
 enum KeepAlive {
-    /// The seconds of silence before the first probe. Whatever forgets silent connections has to see one in time: AWS's
-    /// Network Load Balancer forgets them after 350 s.
+    /// The seconds of silence before the first probe. Devices on the network path forget silent connections, so a
+    /// probe must come earlier: AWS's Network Load Balancer forgets them after 350 s.
     static let idle: SocketOptionValue = 120
-    /// The seconds between two probes, as Linux has them.
+    /// The seconds between two probes: the default of Linux.
     static let interval: SocketOptionValue = 75
-    /// The probes without an answer that end a connection. It ends after 13 minutes of silence: the client's machine or
-    /// network may be away for some minutes.
+    /// The number of probes without an answer that ends a connection. The connection ends after 13 minutes of
+    /// silence, because the client's machine or network may be away for some minutes.
     static let count: SocketOptionValue = 9
 
     /// The socket options of a connection.

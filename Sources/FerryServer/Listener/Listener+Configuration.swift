@@ -3,7 +3,7 @@ package import FerryOpenSSL
 extension Listener {
     /// The address of a listener, and the settings of its connections.
     package struct Configuration: Sendable {
-        /// The host to bind, as a name or an address. Of a name, the first address is used.
+        /// The host to bind, as a name or an address. If a name has several addresses, the first address is used.
         package var host = "127.0.0.1"
         /// The port to bind; 0 for any.
         package var port = 0
@@ -20,13 +20,15 @@ extension Listener {
         package var isPaused = false
         /// The limits of the listener and its connections.
         package var limits = ServerLimits()
-        /// The system's receive buffer of each connection, and the largest read, in bytes; nil if the system decides.
+        /// The system's receive buffer of each connection, in bytes; nil if the system decides. Without
+        /// ``bytesPerSecond``, this size is also the largest read.
         package var receiveBuffer: Int?
         /// The speed at which each connection is read, in bytes per second including TLS; nil for no limit.
         package var bytesPerSecond: Int?
 
-        /// A function that gets true when a connection waits because the limit is reached, so that a program may close
-        /// another. It gets false when the connection has a place or has gone. It runs on the listener's event loop.
+        /// A function that gets true when a connection waits because the limit is reached, so that a program may
+        /// close another connection. The function gets false when the waiting connection is served or has gone. It
+        /// runs on the listener's event loop.
         package var onWait: @Sendable (_ waits: Bool) -> Void = { _ in }
 
         /// Creates a configuration for any port of the loopback address, without TLS.

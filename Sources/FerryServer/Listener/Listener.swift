@@ -4,13 +4,13 @@ internal import FerryPlatform
 package import NIOCore
 internal import NIOPosix
 
-/// A socket that listens, and the connections that it accepted. Any thread may use it.
+/// A socket that listens, and the connections that the socket accepted. Any thread may use a listener.
 ///
 /// Stop every listener, because releasing the last reference closes nothing.
 package final class Listener: Sendable {
     /// The host of the configuration, or of the passed socket.
     package let host: String
-    /// The bound port.
+    /// The bound port; 0 for a socket in the file system.
     package let port: Int
     /// The event loop of the listener. Its connections run on any event loop of the group.
     package let eventLoop: any EventLoop
@@ -32,7 +32,7 @@ package final class Listener: Sendable {
         var channel: any Channel
         /// Whether the address is being bound again.
         var isOpening = false
-        /// Whether the listener was stopped for good.
+        /// Whether the listener was closed for good.
         var isOver = false
     }
 
@@ -60,7 +60,7 @@ package final class Listener: Sendable {
     ///
     /// - Parameters:
     ///   - group: the event loops of the listener and its connections. The group must outlive the listener. If nil,
-    ///     they are those of SwiftNIO's singleton group.
+    ///     SwiftNIO's singleton group is used.
     ///   - accept: makes the handler of a connection's bytes, after TLS. Runs on the connection's event loop. If it
     ///     returns nil, the connection stays open and unread until the listener stops. If it throws, the connection is
     ///     closed.
@@ -75,7 +75,7 @@ package final class Listener: Sendable {
         let group = group ?? MultiThreadedEventLoopGroup.singleton
         let eventLoop = group.next()
         let bind = { @Sendable (configuration: Configuration) async throws -> any Channel in
-            // The socket of an address that is bound again has the same event loop.
+            // An address that is bound again gets the same event loop, because only that loop may use the acceptor.
             let bootstrap = ServerBootstrap(group: eventLoop, childGroup: group)
             return try await Self.bind(
                 Self.prepare(bootstrap, configuration, open, next, acceptor, accept),
@@ -107,12 +107,12 @@ package final class Listener: Sendable {
             bootstrap
             .serverChannelOption(.backlog, value: Int32(clamping: configuration.limits.queue))
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            // Each read accepts one connection. With several, the limit would be exceeded.
+            // Each read accepts one connection. If a read accepted several, the connections could exceed the limit.
             .serverChannelOption(.maxMessagesPerRead, value: 1)
             .serverChannelOption(.autoRead, value: !configuration.isPaused)
         if let bytes = configuration.receiveBuffer {
-            // The value is set on the listening socket. On an accepted one, it would come after the first TCP window
-            // that the client sees.
+            // The buffer is set on the listening socket. On an accepted socket, the client would already have seen
+            // the first TCP window.
             bootstrap = bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: SocketOptionValue(bytes))
         }
         return
@@ -147,7 +147,7 @@ package final class Listener: Sendable {
             return try await bootstrap.acceptingTCP().bind(host: configuration.host, port: configuration.port).get()
         }
         let channel = try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get()
-        // On Linux the file has this mode since its creation. Other systems ignore the mode of the socket.
+        // On Linux the file has had this mode since its creation. Other systems ignore the mode of the socket.
         guard chmod(path, 0o600) == 0 else {
             let fault = IOError(errnoCode: errno, reason: "chmod of the socket \(path)")
             try? await channel.close()
@@ -156,8 +156,8 @@ package final class Listener: Sendable {
         return channel
     }
 
-    /// Gives a socket that is not bound yet the mode that Linux copies to its file when it is bound. Without this, other
-    /// users could connect between the creation of the file and its `chmod`.
+    /// Sets the mode of a socket before its address is bound. Linux copies this mode to the socket's file. Without
+    /// this call, other users could connect between the creation of the file and its `chmod`.
     private static func restrict(_ channel: any Channel) throws {
         _ = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
             _ = fchmod(socket, 0o600)
@@ -167,31 +167,32 @@ package final class Listener: Sendable {
     private static func take(_ passed: PassedSocket, _ bootstrap: ServerBootstrap) async throws -> any Channel {
         let bootstrap = passed.port == nil ? bootstrap : bootstrap.acceptingTCP()
         let channel = try await bootstrap.withBoundSocket(passed.descriptor).get()
-        // SwiftNIO shortens the queue to 128 connections. The queue must be long, because connections wait in it during
-        // the next restart, too. The system lowers this number to `net.core.somaxconn`.
+        // SwiftNIO shortens the queue to 128 connections. This call makes the queue long again, because connections
+        // wait in the queue during the next restart, too. The system lowers the length to `net.core.somaxconn`.
         listen(passed.descriptor, .max)
         return channel
     }
 
-    /// Whether an error of ``bind(_:on:accept:)`` says that another process has the address.
+    /// Whether an error of ``bind(_:on:accept:)`` means that another socket has the address.
     package static func isTaken(_ error: any Error) -> Bool { (error as? IOError)?.errnoCode == EADDRINUSE }
 
     /// The counts of the connections so far. Holds a lock for a few instructions.
     package var counts: ConnectionCounts { self.open.counts }
-    /// The open connections, with the channels that belong to them. Holds a lock for a few instructions.
+    /// The number of open connections and of the channels that belong to them. Holds a lock for a few instructions.
     package var openConnections: Int { self.open.openCount }
 
     /// Begins to accept, if ``Configuration/isPaused`` was set.
     package func begin() { self.channel.setOption(.autoRead, value: true).whenFailure { _ in } }
 
-    /// Gives the next connections another TLS context and other proxies. Open connections keep theirs.
+    /// Gives the next connections another TLS context and other proxies. Open connections keep their TLS context and
+    /// their proxies.
     ///
     /// Only for a listener that was made with TLS.
     package func use(_ tls: TLSContext, _ proxies: TrustedProxies = TrustedProxies()) {
         self.next.settings.withLock { $0 = NextConnections(tls: tls, proxies: proxies) }
     }
 
-    /// Changes the number of connections that are served at a time. Connections beyond it stay open.
+    /// Changes the number of connections that are served at a time. Open connections beyond this number stay open.
     package func limit(to connections: Int) {
         let limit = DescriptorLimit.current.connections(connections)
         let acceptor = self.acceptor
@@ -207,11 +208,12 @@ package final class Listener: Sendable {
         channel.close(promise: nil)
     }
 
-    /// Stops accepting when the system's queue of the socket is empty, or after `limit`. Without this wait, the system would
-    /// reset the connections in the queue. The queue of a passed socket stays for the next process.
+    /// Stops accepting when the system's queue of the socket is empty, or after `limit`. Without this wait, the system
+    /// would reset the connections in the queue. A passed socket is closed at once, because its queue stays for the
+    /// next process.
     ///
-    /// Only for a group of one event loop: SwiftNIO closes a connection that another event loop is preparing while the
-    /// socket closes.
+    /// Call this method only if the group has one event loop. With several loops, another loop may be preparing a
+    /// connection when the socket closes, and SwiftNIO then closes that connection.
     package func closeAfterQueue(within limit: TimeAmount) async {
         guard self.bind != nil else { return self.close() }
         self.socket.withLock { $0.isOver = true }
@@ -246,13 +248,14 @@ package final class Listener: Sendable {
     /// Whether the socket is open.
     package var isOpen: Bool { self.channel.isActive }
 
-    /// Closes the socket until ``reopen()``, so that peers are refused. Open connections stay open. A passed socket stays,
-    /// because it could not be bound again.
+    /// Closes the socket until ``reopen()``, so that peers are refused. Open connections stay open. A passed socket
+    /// stays open, because this process could not bind it again.
     package func suspend() {
         if self.bind != nil { self.channel.close(promise: nil) }
     }
 
-    /// Binds the address again after ``suspend()``. Does nothing if the socket is open, or the listener is closed.
+    /// Binds the address again after ``suspend()``. Does nothing if the socket is open, if another call is binding the
+    /// address, or if the listener was closed by any other method.
     ///
     /// - Throws: a socket error when the address cannot be bound.
     package func reopen() async throws {
@@ -280,7 +283,7 @@ package final class Listener: Sendable {
     /// Stops accepting, and asks the connections to end: their handlers get `ChannelShouldQuiesceEvent`. Connections
     /// that are still open after `limit` are closed without close_notify.
     ///
-    /// - Returns: false when `limit` passed first.
+    /// - Returns: false if `limit` passed before all connections had closed.
     @discardableResult
     package func quiesce(within limit: Duration) async -> Bool {
         let isQuiet = await self.end(within: limit) { self.open.quiesce() }
@@ -297,9 +300,9 @@ package final class Listener: Sendable {
 
     /// Closes the listener, then ends the connections.
     ///
-    /// - Parameter connections: ends the connections, and returns a future for each, which completes when the
-    ///   connection has closed.
-    /// - Returns: false when `limit` passed first.
+    /// - Parameter connections: ends the connections, and returns a future for each connection. The future completes
+    ///   when the connection has closed.
+    /// - Returns: false if `limit` passed before all connections had closed.
     private func end(
         within limit: Duration,
         _ connections: @escaping @Sendable () -> [EventLoopFuture<Void>]
@@ -317,8 +320,8 @@ package final class Listener: Sendable {
     }
 }
 
-/// The handler of a listener's socket. It stays the same when the address is bound again, because it counts the
-/// connections.
+/// The handler of a listener's socket. The socket of an address that is bound again gets the same handler, because
+/// the handler counts the served connections.
 ///
 /// `@unchecked Sendable`, because only the listener's event loop uses it.
 private final class Acceptor: @unchecked Sendable {

@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The open channels of a ``Listener``, and their counts. Any thread may use it.
+/// The open channels of a ``Listener``, and the counts of its connections. Any thread may use this object.
 ///
 /// ```
 ///              quiesce               close
@@ -12,7 +12,7 @@ final class OpenChannels: Sendable {
     private enum State {
         /// Connections come and go.
         case serving
-        /// No new connection is accepted. The open ones were asked to end.
+        /// No new connection is accepted. The open connections were asked to end.
         case quiescing
         /// Every channel is being closed. A channel that is added now is refused.
         case closing
@@ -71,7 +71,7 @@ final class OpenChannels: Sendable {
         return number
     }
 
-    /// Asks every connection to end: the handlers get `ChannelShouldQuiesceEvent`.
+    /// Asks every open channel to end: its handlers get `ChannelShouldQuiesceEvent`.
     ///
     /// - Returns: a future for each channel, which completes when the channel has closed.
     func quiesce() -> [EventLoopFuture<Void>] {

@@ -12,8 +12,8 @@ package enum ProxyHeader: Hashable, Sendable {
 
     /// Reads a header of either version, and leaves the bytes after it.
     ///
-    /// - Parameter bytes: everything that the proxy has sent so far. Call again with more if the result is nil.
-    /// - Throws: ``ProxyHeaderFault`` as soon as the bytes cannot become a header. `bytes` are then at no certain place.
+    /// - Parameter bytes: everything that the proxy has sent so far. If the result is nil, call again with more bytes.
+    /// - Throws: ``ProxyHeaderFault`` as soon as the bytes cannot become a header. Then do not use `bytes` again.
     package static func read(_ bytes: inout ByteBuffer) throws(ProxyHeaderFault) -> ProxyHeader? {
         guard let first = bytes.readableBytesView.first else { return nil }
         return switch first {
@@ -24,7 +24,7 @@ package enum ProxyHeader: Hashable, Sendable {
     }
 }
 
-/// The reason why the first bytes of a proxy's connection are no header.
+/// The reason why a proxy's connection does not begin with a whole header.
 package enum ProxyHeaderFault: Error, Hashable, CustomStringConvertible {
     /// The first bytes are something else.
     case missing(isTLS: Bool)
@@ -33,7 +33,7 @@ package enum ProxyHeaderFault: Error, Hashable, CustomStringConvertible {
     case tooLong(Int)
     /// The connection ended in the middle of the header.
     case cutShort
-    /// The rest of the header did not come in time.
+    /// The rest of the header did not come within this time.
     case late(Duration)
 
     /// The first byte of a TLS connection: the content type `handshake` (RFC 8446, 5.1).

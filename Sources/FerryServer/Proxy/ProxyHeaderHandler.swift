@@ -6,7 +6,7 @@ internal import NIOCore
 ///
 /// ```
 ///              header names a client,
-///    ┌─────────┐ or not and a byte follows   ┌────────┐
+///    ┌─────────┐ or a byte follows it        ┌────────┐
 ///    │ reading │ ──────────────────────────▶ │ passed │
 ///    └─────────┘                             └────────┘
 ///         │ own connection, fault, end, deadline
@@ -14,8 +14,8 @@ internal import NIOCore
 ///      closed
 /// ```
 ///
-/// The next handlers see `channelActive` when the client is known. A health check is a connection that ends without a
-/// byte of a client. They see nothing of it.
+/// The next handlers see `channelActive` when the state becomes `passed`. A health check sends nothing, or only a
+/// header without a client. The next handlers see nothing of such a connection.
 final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -23,7 +23,8 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
     private enum State {
         /// - bytes: the part of the header that has come; nil before the first byte.
         case reading(_ bytes: ByteBuffer?)
-        /// The header names no client, and nothing has followed it. Some proxies begin a health check so.
+        /// The header names no client, and nothing has followed it. Some proxies begin a health check with such a
+        /// header.
         case unnamed
         case passed
         case closed
@@ -77,13 +78,14 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    /// Whether a header names the proxy's own end of the connection. HAProxy begins its health checks so in version 1.
+    /// Whether a header names the proxy's own end of the connection. In version 1, HAProxy begins its health checks
+    /// with such a header.
     private func isProxy(_ client: SocketAddress) -> Bool {
         client.port == self.proxy.port && IPNetwork.short(client.ipBytes) == IPNetwork.short(self.proxy.ipBytes)
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        // The handlers that would ask for more do not know of the connection yet.
+        // This handler asks for more bytes, because the next handlers do not know of the connection yet.
         switch self.state {
         case .reading, .unnamed: context.read()
         case .passed, .closed: context.fireChannelReadComplete()
@@ -110,7 +112,7 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Health checks often end with a reset.
+        // Earlier errors are dropped, because health checks often end with a reset.
         if case .passed = self.state { context.fireErrorCaught(error) }
     }
 
@@ -119,7 +121,7 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
         context.fireChannelInactive()
     }
 
-    /// Ends a connection without a client. Only the part of a header is a fault.
+    /// Ends a connection before a client is known. The end is a fault only if a part of a header has come.
     private func end(_ fault: ProxyHeaderFault, _ context: ChannelHandlerContext) {
         switch self.state {
         case .reading(.some): self.fail(fault, context)

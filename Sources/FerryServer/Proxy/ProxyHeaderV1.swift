@@ -10,7 +10,7 @@ internal import NIOCore
 /// ```
 enum ProxyHeaderV1 {
     static let start = Array("PROXY ".utf8)
-    /// The longest line with its end, in bytes (2.1).
+    /// The longest line with its CR LF, in bytes (section 2.1 of the specification).
     static let limit = 107
 
     static func read(_ bytes: inout ByteBuffer) throws(ProxyHeaderFault) -> ProxyHeader? {

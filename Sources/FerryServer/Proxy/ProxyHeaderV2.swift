@@ -5,7 +5,7 @@ internal import NIOCore
 /// ```
 /// 0D 0A 0D 0A 00 0D 0A 51 55 49 54 0A   signature
 /// 21                                    version 2; command: 0 LOCAL, 1 PROXY
-/// 11                                    family: 0 not named, 1 IPv4, 2 IPv6, 3 Unix; transport: 0 not named, 1 TCP, 2 UDP
+/// 11                                    family: 0 unnamed, 1 IPv4, 2 IPv6, 3 Unix; transport: 0 unnamed, 1 TCP, 2 UDP
 /// 00 0C                                 the length of the rest
 /// C6 33 64 07  CB 00 71 01              addresses of client and proxy: 4 bytes each, or 16
 /// DC 04  08 93                          ports of client and proxy
@@ -13,10 +13,10 @@ internal import NIOCore
 /// ```
 enum ProxyHeaderV2 {
     static let signature: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A]
-    /// The number of bytes before the part whose length they give.
+    /// The number of bytes before the addresses. The last two of these bytes give the length of the rest.
     private static let head = 16
-    /// The longest header in bytes. The length field allows 64 KB. A proxy that adds names and certificates of TLS sends
-    /// some hundred bytes.
+    /// The longest header in bytes. The length field allows 64 KB. A proxy that adds names and certificates of TLS
+    /// sends a few hundred bytes.
     static let limit = 4096
 
     static func read(_ bytes: inout ByteBuffer) throws(ProxyHeaderFault) -> ProxyHeader? {

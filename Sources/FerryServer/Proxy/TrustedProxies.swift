@@ -5,8 +5,8 @@ package import NIOCore
 /// connections no header is read, so that nobody else can claim the address of a client.
 package struct TrustedProxies: Hashable, Sendable {
     package var networks: [IPNetwork]
-    /// The shortest round trip that is assumed between a proxy's client and this process. The system measures only the
-    /// way to the proxy.
+    /// The shortest round trip that is assumed between a proxy's client and this process. The system measures only
+    /// the round trip to the proxy.
     package var roundTrip: TimeAmount
 
     package init(_ networks: [IPNetwork] = [], roundTrip: TimeAmount = .zero) {
@@ -21,7 +21,7 @@ package struct TrustedProxies: Hashable, Sendable {
 }
 
 /// The client of a connection that comes through a proxy. The handlers get it as an inbound event before
-/// `channelActive`, if the header names a client or not.
+/// `channelActive`, whether or not the header names the client.
 package struct ProxiedConnection: Hashable, Sendable {
     /// The client's address; nil if the header does not name it.
     package let client: SocketAddress?
@@ -32,8 +32,8 @@ package struct ProxiedConnection: Hashable, Sendable {
 extension SocketAddress {
     /// The bytes of the IP address in network order; empty for any other address.
     package var ipBytes: [UInt8] {
-        // The address follows family and port: four bytes in `sockaddr_in`. In `sockaddr_in6`, sixteen bytes follow the
-        // flow information.
+        // In `sockaddr_in`, the four bytes of the address follow the family and the port. In `sockaddr_in6`, the
+        // sixteen bytes of the address follow the flow information.
         switch self {
         case .v4(let address): withUnsafeBytes(of: address.address) { Array($0[4..<8]) }
         case .v6(let address): withUnsafeBytes(of: address.address) { Array($0[8..<24]) }

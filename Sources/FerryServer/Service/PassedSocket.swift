@@ -1,10 +1,10 @@
 internal import FerryPlatform
 internal import NIOCore
 
-/// A listening socket that another process has bound and passes to this one.
+/// A listening socket that another process has bound and passes to this process.
 ///
-/// The other process keeps it open. So the system queues the connections that come while this process ends and its
-/// successor starts, and refuses no connection.
+/// The other process keeps the socket open. So while this process ends and its successor starts, the system queues
+/// new connections, and refuses none.
 package struct PassedSocket: Hashable, Sendable {
     package let descriptor: Int32
     /// The IP address; the path for a socket in the file system.
@@ -12,10 +12,11 @@ package struct PassedSocket: Hashable, Sendable {
     /// The port; nil for a socket in the file system.
     package let port: Int?
 
-    /// Checks a descriptor. Programs that this process starts do not inherit it.
+    /// Checks a descriptor, and sets FD_CLOEXEC. So programs that this process starts do not inherit the socket.
     ///
     /// - Parameter name: the name of the socket, for errors.
-    /// - Throws: ``ServiceFault`` when it is no listening stream socket.
+    /// - Throws: ``ServiceFault`` when the descriptor is no listening stream socket, or its address is neither an IP
+    ///   address nor a path.
     package init(_ descriptor: Int32, name: String) throws(ServiceFault) {
         guard let type = Self.option(SO_TYPE, of: descriptor) else {
             throw ServiceFault("The passed socket '\(name)' (descriptor \(descriptor)) is no open socket.")

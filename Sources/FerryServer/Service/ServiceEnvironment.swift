@@ -3,30 +3,30 @@
 /// | variable | meaning |
 /// |---|---|
 /// | `NOTIFY_SOCKET` | the socket for notices to the manager: a path, or `@` and an abstract name |
-/// | `WATCHDOG_USEC`, `WATCHDOG_PID` | the time that the process may be silent, and its identifier |
+/// | `WATCHDOG_USEC`, `WATCHDOG_PID` | the time (µs) that a process may be silent, and its identifier |
 /// | `LISTEN_FDS`, `LISTEN_FDNAMES`, `LISTEN_PID` | the number of passed sockets, their names, and the process that gets them |
 ///
-/// The variables of another process, which a child inherits, do not count (sd_notify(3), sd_watchdog_enabled(3),
-/// sd_listen_fds(3)).
+/// A child inherits these variables. So the second and third row do not count if `WATCHDOG_PID` or `LISTEN_PID` names
+/// another process (sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3)).
 package struct ServiceEnvironment: Hashable, Sendable {
     /// The first descriptor that is passed (`SD_LISTEN_FDS_START`).
     private static let firstDescriptor: Int32 = 3
-    /// The largest number of passed sockets. It is far above the number of names.
+    /// The largest value of `LISTEN_FDS`. A program takes far fewer sockets.
     private static let socketLimit = 1024
 
     /// The address of the manager's socket; nil if the manager takes no notices.
     package let notifySocket: String?
-    /// The time that the process may be silent before the manager ends it; nil for no limit.
+    /// The time that this process may be silent before the manager ends the process; nil if there is no limit for it.
     package let watchdog: Duration?
-    /// The descriptors of the passed sockets, by name.
+    /// The descriptors of the sockets that are passed to this process, by name.
     package let sockets: [String: Int32]
 
     /// - Parameters:
     ///   - variables: the environment.
     ///   - process: the identifier of this process.
     ///   - names: the sockets that this program takes.
-    /// - Throws: ``ServiceFault`` when a variable is malformed, and when a socket is passed that this program does not
-    ///   take, because its clients would wait for ever.
+    /// - Throws: ``ServiceFault`` when a variable is malformed, when two sockets have the same name, and when this
+    ///   program does not take a passed socket. The clients of such a socket would wait for ever.
     package init(_ variables: [String: String], process: Int32, names: [String]) throws(ServiceFault) {
         self.notifySocket = try Self.notifySocket(variables["NOTIFY_SOCKET"])
         self.watchdog = try Self.watchdog(variables, process: process)

@@ -1,4 +1,5 @@
-/// A fault in the variables or sockets that a service manager passes. The text is one sentence, with the cure if there is one.
+/// A fault in the variables or sockets that a service manager passes. The text is one sentence, and names the cure if
+/// there is one.
 package struct ServiceFault: Error, Hashable, CustomStringConvertible {
     package let description: String
 

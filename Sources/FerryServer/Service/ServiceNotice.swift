@@ -1,10 +1,10 @@
 internal import FerryPlatform
 
-/// A notice of a process to its service manager, in the words of `sd_notify(3)`.
+/// A notice of a process to its service manager, in the format of `sd_notify(3)`.
 package enum ServiceNotice: Hashable, Sendable {
-    /// The process does its work from now on. The manager starts the units that wait for it.
+    /// The process does its work from now on. The manager then starts the units that wait for this process.
     case ready(status: String)
-    /// The process reads its configuration again. Send ``ready(status:)`` when it has.
+    /// The process reads its configuration again. Send ``ready(status:)`` when the reload has ended.
     ///
     /// - Parameter microseconds: the time of `CLOCK_MONOTONIC` at which the reload began.
     case reloading(microseconds: UInt64)

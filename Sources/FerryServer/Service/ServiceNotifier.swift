@@ -14,7 +14,7 @@ package final class ServiceNotifier: Sendable {
     /// - Throws: ``ServiceFault`` when the name is too long, or no socket can be made.
     package init(to name: String) throws(ServiceFault) {
         var address = Array(name.utf8)
-        // An abstract name begins with a zero byte, and a path ends with one.
+        // An abstract name begins with a zero byte. A path ends with a zero byte.
         if address.first == UInt8(ascii: "@") { address[0] = 0 } else { address.append(0) }
         guard address.count <= MemoryLayout.size(ofValue: sockaddr_un().sun_path) else {
             throw ServiceFault("The path of NOTIFY_SOCKET is too long.")
@@ -50,9 +50,10 @@ package final class ServiceNotifier: Sendable {
         return count == bytes.count ? nil : errno
     }
 
-    /// Sends a notice that must not be lost. Waits while the manager's queue is full, for 5 s at most.
+    /// Sends a notice that must not be lost. Waits while the manager's queue is full, for 5 s at most. The
+    /// cancellation of the task ends the wait.
     ///
-    /// - Returns: nil when the manager has the notice; otherwise the reason.
+    /// - Returns: nil when the manager has the notice; otherwise the text of the system's error.
     package func deliver(_ notice: ServiceNotice) async -> String? {
         let end = ContinuousClock.now + Self.patience
         while let code = self.send(notice) {

@@ -16,7 +16,8 @@ package struct Succession: Sendable {
     /// - Parameters:
     ///   - body: tries to take the thing.
     ///   - isTaken: whether an error of `body` means that another process has the thing.
-    /// - Throws: the error of `body`: at once if it has another reason, and after ``SuccessionWait/limit`` otherwise.
+    /// - Throws: the error of `body`: at once if `isTaken` returns false or the task is cancelled, otherwise after
+    ///   ``SuccessionWait/limit``.
     package func take<Result, Failure: Error>(
         _ thing: Thing,
         isTaken: (Failure) -> Bool,

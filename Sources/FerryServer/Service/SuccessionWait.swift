@@ -23,10 +23,10 @@ package struct SuccessionWait: Sendable {
         case giveUp
     }
 
-    /// The longest wait of a process. The predecessor ends its clients within 5 s, and a store on a slow disk takes
-    /// longer.
+    /// The longest wait of a process, from the first refusal. The predecessor ends its connections within 5 s. To
+    /// close a store on a slow disk takes longer.
     package static let limit: Duration = .seconds(60)
-    /// The time between two tries. No client is served meanwhile.
+    /// The time between two tries. It is short, because no client is served meanwhile.
     package static let pause: Duration = .milliseconds(50)
 
     private var state = State.trying

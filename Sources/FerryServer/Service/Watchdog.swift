@@ -12,7 +12,7 @@ package final class Watchdog: Sendable {
 
     private let task: RepeatedTask
 
-    /// The time between two notices.
+    /// The time between two notices: a third of `limit`, at least 1 ms.
     ///
     /// - Parameter limit: the time that the process may be silent.
     package static func interval(_ limit: Duration) -> TimeAmount {

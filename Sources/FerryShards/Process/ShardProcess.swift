@@ -140,7 +140,8 @@ package actor ShardProcess {
         node: String
     ) async throws(PostgresError) -> (shards: Int, namesake: String?) {
         // The check uses the settings of an owner's session, because a pooler refuses or forgets them. But it may be
-        // silent for longer: on a busy machine, an owner's limit would end the session, and the process would not start.
+        // silent for longer. On a busy machine, an owner's limit would end the session, and the process would not
+        // start.
         var settings = PostgresStore.settings(.init(connection: connection, shard: 0, node: node))
         settings.parameters["idle_session_timeout"] = "1min"
         let database = PostgresSetup(settings)

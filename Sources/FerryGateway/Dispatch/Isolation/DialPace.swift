@@ -1,12 +1,13 @@
 internal import NIOCore
 
-/// The pace at which side connections are opened: at most one a second, and one every 2 s in the long run. After
-/// connections with few answers, the pace is lower.
+/// The pace at which side connections are opened: at most one in each second, and one in 2 s in the long run. After
+/// connections with few answers, the pause is up to 8 s.
 ///
-/// Apple takes many short connections for an attack.
+/// The reason: Apple treats many short connections as an attack.
 struct DialPace: Sendable {
     static let pause: TimeAmount = .seconds(1)
-    /// The longest pause. Each connection that ends with fewer answers than ``fewAnswers`` doubles the pause.
+    /// The longest pause. Each connection that ends with fewer answers than ``fewAnswers`` doubles the pause. A
+    /// connection with ``fewAnswers`` or more resets the pause to one second.
     static let longestPause: TimeAmount = .seconds(8)
     static let fewAnswers = 20
     /// The shortest mean time between two dials in the long run.

@@ -9,8 +9,8 @@ internal import NIOCore
 ///    └──▶ half, and a limit for a day ◀── APNs closed it
 /// ```
 ///
-/// Apple does not document after how many refusals APNs closes a connection. The number of refusals may not be its only
-/// reason.
+/// Apple does not document after how many refusals APNs closes a connection. Besides the number of refusals, APNs
+/// possibly has other reasons.
 struct SideBudget: Sendable {
     static let first = 50
     static let growth = 10
@@ -27,13 +27,13 @@ struct SideBudget: Sendable {
     /// notifications under way, which APNs may refuse, too.
     var threshold: Int { max(self.size * 3 / 4, 1) }
 
-    /// Notes that a connection has reached ``threshold``, and that APNs did not close it.
+    /// Notes that a connection has reached ``threshold``, and that APNs did not close this connection.
     mutating func wasUsed(now: NIODeadline) {
         if self.limitedUntil <= now { self.limit = Self.cap }
         self.size = max(self.size, min(self.size + Self.growth, self.limit))
     }
 
-    /// Notes that APNs closed a connection.
+    /// Notes that APNs closed a connection after this number of refusals.
     mutating func wasClosed(after refusals: Int, now: NIODeadline) {
         let limit = max(refusals * 3 / 4, Self.floor)
         self.limit = self.limitedUntil > now ? min(self.limit, limit) : limit

@@ -1,7 +1,7 @@
 internal import NIOCore
 
 /// The side connection of an upstream, without I/O. It is for suspicious flows, and for copies that must not go over
-/// the connection of the first attempt.
+/// the connection of an earlier attempt.
 ///
 /// ```
 ///            dial        three quarters of the budget, lost, or left
@@ -9,16 +9,17 @@ internal import NIOCore
 ///                                                                     all answers are in
 /// ```
 ///
-/// A connection gets no more notifications than its budget allows. If APNs closes it after the last refusal, no other
-/// notification is under way on it. While one connection waits for answers, another may be open. If connections with
-/// late answers occupy all places, the oldest is given up. Otherwise missing answers would stop every suspicious flow.
+/// The refusals on a connection and the notifications under way on it stay within its budget together. If APNs closes
+/// the connection after the last refusal that the budget allows, no other notification is under way on it. While one
+/// connection waits for answers, another may be open. If connections with late answers occupy all places, the oldest
+/// such connection is given up. Otherwise missing answers would stop every suspicious flow.
 struct SideConnection: Sendable {
     private struct Connection {
         let number: UInt64
         var refusals = 0
         var taken = 0
         var underWay = UnderWay()
-        /// The number of accepted notifications since the last refused token; `Int.max` before the first one.
+        /// The number of accepted notifications since the last refused token; `Int.max` without a refused token.
         var answersSinceRefusal = Int.max
 
         mutating func count(_ verdict: Verdict, after ticks: UInt32) {
@@ -39,13 +40,14 @@ struct SideConnection: Sendable {
     /// The largest number of notifications under way on one connection. A new connection begins with ``Credit/floor``,
     /// because APNs may accept few refusals on it. Each accepted notification adds one.
     static let underWayLimit = 64
-    /// The number of connections that may wait for timely answers when another is opened. With the open and the common
-    /// connection, these are three.
+    /// The number of closing connections that may wait for timely answers when a connection is opened. So at most three
+    /// connections of an upstream wait for timely answers: two side connections and the common connection.
     static let closingLimit = 1
-    /// The number of additional connections that may wait for late answers only when another is opened.
+    /// The number of closing connections beyond ``closingLimit`` that may exist when a connection is opened. All
+    /// closing connections beyond ``closingLimit`` wait only for late answers then.
     static let lateLimit = 3
-    /// A connection that ends with fewer accepted notifications after a refused token counts as closed because of
-    /// refusals.
+    /// A connection counts as closed because of refusals if it ends with fewer accepted notifications than this since
+    /// its last refused token.
     static let closeness = 8
 
     private var budget = SideBudget()
@@ -69,7 +71,8 @@ struct SideConnection: Sendable {
         return max(min(limit, self.budget.size - open.refusals - open.underWay.count), 0)
     }
 
-    /// When ``dial(now:)`` may open a connection; nil if one is open, or if too many wait for answers.
+    /// When ``dial(now:)`` may open a connection; nil if a connection is open, or if too many connections wait for
+    /// answers.
     var dialAt: NIODeadline? {
         let timely = self.closing.count { $0.underWay.timely > 0 }
         return self.open == nil && timely <= Self.closingLimit && self.hasPlace ? self.pace.nextAt : nil
@@ -85,7 +88,7 @@ struct SideConnection: Sendable {
 
     // MARK: Changes
 
-    /// Opens a connection if the time has come and no other is open.
+    /// Opens a connection if ``dialAt`` has come. If ``dialAt`` is nil or later, does nothing.
     mutating func dial(now: NIODeadline) {
         guard let dialAt, dialAt <= now else { return }
         self.pace.dialled(now: now)
@@ -111,7 +114,8 @@ struct SideConnection: Sendable {
         }
     }
 
-    /// Notes that a connection ended by itself. Its provider may still have notifications.
+    /// Notes that a connection ended by itself. The connection's provider may still have notifications without an
+    /// outcome.
     mutating func lost(_ number: UInt64, now: NIODeadline) {
         let lost = self.open?.number == number ? self.open : self.closing.first { $0.number == number }
         guard let lost else { return }
@@ -121,14 +125,15 @@ struct SideConnection: Sendable {
         if self.open?.number == number { self.retire() }
     }
 
-    /// Sends nothing more over a connection, for example because an answer is missing on it. The copy must then go over
-    /// another connection.
+    /// Sends nothing more over a connection, for example because the answer to a notification is missing on this
+    /// connection. The copy of this notification must then go over another connection.
     mutating func leave(_ number: UInt64) {
         if self.open?.number == number { self.retire() }
     }
 
-    /// Begins a tick. If late answers leave no room on the open connection, it gets no more notifications. If closing
-    /// connections occupy all places, the oldest one that waits for late answers only is given up.
+    /// Begins a tick. If late answers leave no room on the open connection, the connection gets no more
+    /// notifications. If a new connection is wanted and closing connections occupy all places, the oldest connection
+    /// that waits only for late answers is given up.
     ///
     /// - Parameter isWanted: whether a notification waits for a side connection.
     mutating func tick(isWanted: Bool) {

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// The decision whether a flow goes over the side connection. It does if APNs refuses too many of its tokens, or fails
-/// for this flow alone.
+/// The decision whether a flow goes over the side connection. The flow does so if APNs refuses too many of the flow's
+/// tokens, or answers this flow alone with server errors.
 ///
 /// ```
 ///              4 refused among the last 8 answers,
@@ -27,7 +27,8 @@ struct Suspicion: Sendable {
     /// doubles the number, up to ``lastReturn``.
     static let firstReturn = 128
     static let lastReturn = 4096
-    /// The time as a trusted flow after which the number is halved again, down to ``firstReturn``.
+    /// The time as a trusted flow that halves the number again. Each further such time halves it once more, down to
+    /// ``firstReturn``.
     static let forgiveness: TimeAmount = .hours(24)
 
     /// The server errors since APNs last accepted a notification of the flow or refused a token.
@@ -44,7 +45,8 @@ struct Suspicion: Sendable {
 
     var isSuspicious: Bool { if case .suspicious = self.state { true } else { false } }
 
-    /// Whether the flow is trusted, and the last answer refused a token.
+    /// Whether the flow is trusted, and APNs refused the token in the last answer that counts. Server errors do not
+    /// count, and neither do answers that say nothing about the token.
     var wasRefused: Bool { if case .trusted(let recent, _) = self.state { recent & 1 == 1 } else { false } }
 
     /// Notes an answer. Returns whether ``isSuspicious`` changed.

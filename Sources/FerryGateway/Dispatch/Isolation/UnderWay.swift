@@ -1,13 +1,13 @@
 internal import NIOCore
 
-/// The number of notifications under way, and how many of their answers are late.
+/// The number of notifications under way, and the number of those whose answers are late.
 ///
 /// ```
 ///   went out ──▶ young ──tick──▶ old ──tick──▶ late
 /// ```
 ///
-/// A late answer may come after minutes, or never. If notifications with late answers counted, four notifications that
-/// APNs never answers would stop their flow for ever.
+/// A late answer may come after minutes, or never. So only the ``timely`` notifications count against ``Credit/limit``.
+/// Otherwise four notifications that APNs never answers would stop their flow for ever.
 struct UnderWay: Sendable {
     /// The time between two ticks. An answer counts as late after 5 to 10 s.
     static let tick: TimeAmount = .seconds(5)

@@ -9,9 +9,9 @@ struct Job: Sendable {
         var sequence: UInt64
     }
 
-    /// The connection on which a job is under way, or the connection for which it waits.
+    /// The connection on which a job is under way, or for which the job waits.
     enum Way: Hashable, Sendable {
-        /// The job waits, or has its answer.
+        /// The job is on no connection, and waits for no side connection.
         case none
         /// The job waits for a side connection until this time.
         case waitsForSide(until: NIODeadline)
@@ -23,7 +23,7 @@ struct Job: Sendable {
     enum Wait: Sendable {
         /// The store does not have the job yet.
         case store
-        /// The gate of its topic is shut.
+        /// The gate of the job's topic is shut.
         case gate
         /// The job goes out again after a pause, because the last attempt failed.
         case pause
@@ -36,9 +36,11 @@ struct Job: Sendable {
     var flow = 0
     /// The number of the flow that is tried first. Then the client's later topics are tried, and then the earlier ones.
     var firstFlow = 0
-    /// The route over which the job was last sent. A reload may have given its flow another route since.
+    /// The route over which the job was last sent; 0 before the first attempt. A reload may have given the job's flow
+    /// another route since.
     var route = 0
-    /// Whether the job waits without a known topic. It is sent with the topic that APNs accepted last.
+    /// Whether the job waits without a known topic. The job gets its topic when it goes out, usually the topic that
+    /// APNs accepted last for the client.
     var isGuess = false
     var way = Way.none
     /// The reason why the job is not at an upstream. It has a meaning only while ``way`` is `none`.
@@ -48,11 +50,12 @@ struct Job: Sendable {
     /// The device token, then the payload.
     let bytes: [UInt8]
     let tokenLength: Int
-    /// The expiration in UNIX seconds; 0 for one attempt at delivery.
+    /// The `apns-expiration` in UNIX seconds; 0 for one attempt of APNs to deliver the notification.
     let expiration: UInt32
     /// The priority; 0 if the notification has none.
     let priority: UInt8
-    /// When the notification was read; the boot of the computer if it came later.
+    /// When the notification was read, or its letter was sent again; the time of the computer's boot if the boot came
+    /// later.
     let readAt: NIODeadline
     /// The age of the notification at the boot. The monotonic clock begins at the boot, so ``readAt`` does not contain
     /// this age.
@@ -60,39 +63,40 @@ struct Job: Sendable {
     let first: Reader
     /// The copies that joined the job.
     var joined: [Reader] = []
-    /// The number of times that the job was put into a batch for an upstream.
+    /// The number of times that this process put the job into a batch for an upstream.
     var attempts = 0
-    /// The number of attempts of this job that may have arrived.
+    /// The number of attempts that may have arrived and after which the job was sent again.
     var doubts = 0
     /// Whether the notification may have arrived before this job was made.
     var mayHaveArrived = false
-    /// Whether the job may have arrived over a connection that may still be open. Its copy must go over another
-    /// connection.
+    /// Whether the notification may have arrived over a connection that may still be open. The next attempt must then
+    /// go over another connection.
     var needsOther = false
     /// The reason of the last refusal; nil before the first one.
     var lastReason: Reason?
     /// The segment of the journal with the job; 0 if no segment has it.
     var segment: UInt64 = 0
-    /// Whether the store also has the job in an earlier segment, or as a letter. The store drops the segment or the
-    /// letter only after ``segment`` is durable.
+    /// Whether the store also has the job in an earlier segment, in a late segment, or as a letter. The store keeps
+    /// this segment or letter until ``segment`` is durable.
     var isCarried = false
-    /// When the notification was read, in UNIX seconds.
+    /// When the notification was read, or its letter was sent again, in UNIX seconds.
     let readAtSeconds: UInt32
     /// Whether the client counts the notification as accepted, without an answer.
     var isReleased = false
-    /// Whether the time to the answer shows how fast the way to APNs is. After a restart, for a letter that was sent
-    /// again, and after a wait at a shut gate, it does not.
+    /// Whether the time to the answer shows how fast the way to APNs is. False after a restart, for a letter that was
+    /// sent again, for a job that another process handed over, and after a wait at a shut gate.
     var isTimed = true
-    /// Whether the notification has an identifier. Without one, no error response can name it.
+    /// Whether an error response can name the notification. False if the notification has no identifier, and for a
+    /// letter that was sent again.
     var isNamed = true
 
     var token: ArraySlice<UInt8> { self.bytes[..<self.tokenLength] }
 
-    /// The segment that must be durable so that the store has the job; 0 if the store has it in any case, or without a
-    /// store.
+    /// The segment that must be durable so that the store has the job; 0 without a store, and if ``isCarried``, because
+    /// the store then has the job already.
     var storedSegment: UInt64 { self.isCarried ? 0 : self.segment }
 
-    /// Whether the job is at an upstream.
+    /// Whether the job is at an upstream, or in a batch for an upstream.
     var isUnderWay: Bool {
         switch self.way {
         case .common, .side: true
@@ -100,10 +104,11 @@ struct Job: Sendable {
         }
     }
 
-    /// The time since the notification was read. It does not change when the system's clock is set.
+    /// The time since the notification was read, or since its letter was sent again. A change of the system's clock has
+    /// no effect on this time.
     func age(now: NIODeadline) -> TimeAmount { now - self.readAt + self.ageAtBoot }
 
-    /// Sets the flow that is tried first. The job is no guess after that.
+    /// Sets the flow with which the job is sent now, and which is tried first. After the call, the job is no guess.
     mutating func begin(with flow: Int) {
         self.isGuess = false
         self.flow = flow

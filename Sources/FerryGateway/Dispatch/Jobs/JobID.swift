@@ -9,7 +9,8 @@ package struct JobID: RawRepresentable, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The `apns-id` that the gateway gives the notification. It is the same each time that the notification is sent.
+    /// The `apns-id` that the gateway gives the notification: the same at each attempt, and for a letter that is sent
+    /// again.
     ///
     /// - Parameter node: the random number that ``Jobs`` has.
     func apnsID(node: UInt64) -> APNSID { APNSID(node: node, number: self.rawValue) }

@@ -1,7 +1,8 @@
 /// The jobs that have no final answer, by their numbers.
 ///
-/// Numbers are given in order. New jobs are in a ring, where the number gives the place. Most of them end soon and
-/// nearly in order. The few that live long move to a table, so that the ring does not grow with the gaps between them.
+/// Numbers are given in order. New jobs are in a ring, where the number gives the place. Most new jobs end soon and
+/// nearly in order. The few jobs that live long move to ``OldJobs``. Otherwise the ring would grow with the gaps
+/// between them.
 ///
 /// ```
 ///             first
@@ -19,26 +20,28 @@ struct JobTable: Sendable {
     private var ring: [Job?] = Array(repeating: nil, count: 64)
     /// The place of the job with the number ``first``.
     private var head = 0
-    /// The number of places from ``head`` on that belong to numbers.
+    /// The number of places, from ``head`` on, that belong to numbers. A place in a gap counts, too.
     private var recentCount = 0
     private var first: UInt64
-    /// The numbers of those jobs in the ring that are letters and were sent again. They were read later than the jobs
-    /// behind them.
+    /// The numbers of the letters in the ring, which were sent again. Such a letter counts as read later than the
+    /// jobs behind it.
     private var late: Set<JobID> = []
     private var old = OldJobs()
     private(set) var count = 0
 
-    /// - Parameter first: the number of the first job. Jobs with smaller numbers, from an earlier process, may be inserted.
+    /// - Parameter first: the number of the first job. Jobs of an earlier process may also be inserted. They have
+    ///   smaller numbers, or numbers of another epoch.
     init(first: UInt64 = 1) { self.first = first }
 
-    /// All numbers, ascending.
+    /// The numbers of all jobs: those of the old jobs, ascending, then those of the recent jobs, ascending.
     var ids: [JobID] {
         let old = self.old.ids.sorted { $0.rawValue < $1.rawValue }
         let recent = (0..<self.recentCount).filter { self.ring[self.place($0)] != nil }
         return old + recent.map { JobID(rawValue: self.first + UInt64($0)) }
     }
 
-    /// The job that was read first; nil without jobs. A letter counts as read when it is sent again.
+    /// The job that was read first, as ``OldJobs/oldest()`` says; nil without jobs. A letter counts as read when it is
+    /// sent again.
     ///
     /// Cost: constant on average.
     mutating func oldest() -> Job? {
@@ -50,27 +53,28 @@ struct JobTable: Sendable {
         for index in 0..<self.recentCount {
             guard let job = self.ring[self.place(index)] else { continue }
             if oldest.map({ job.readAt < $0.readAt }) ?? true { oldest = job }
-            // The jobs behind this one were read later, unless the job is a letter.
+            // If a job is no letter, the jobs behind it were read later. Behind a letter, an older job may follow.
             guard self.late.contains(JobID(rawValue: self.first + UInt64(index))) else { break }
         }
         return oldest
     }
 
     /// Passes the jobs behind a place to `body` until `body` returns false: first the old jobs as they arrived, then
-    /// the recent ones by number. Moves the place behind the last job that was looked at. Returns whether no job is
-    /// left.
+    /// the recent ones by number. Moves the place behind the last job that was looked at. Returns true if no job is
+    /// left; false if `limit` is reached or `body` has returned false.
     ///
-    /// A job may move from the ring to the table between two calls. It is still passed once.
+    /// A job may move from the ring to ``OldJobs`` between two calls. The job is still passed once.
     ///
-    /// - Parameter limit: the largest number of places that are looked at, also of jobs that have ended. So the cost is
-    ///   bounded, however many jobs there are.
+    /// - Parameter limit: the largest number of places that are looked at. The places of ended jobs count, too, so
+    ///   that the cost has a bound.
     func look(from place: inout WaitingPlace, atMost limit: Int, _ body: (JobID, Job) -> Bool) -> Bool {
         var left = limit
         while let next = self.old.next(after: place.arrival) {
             guard left > 0 else { return false }
             left -= 1
             place.arrival = next.arrival
-            // `body` has had this job while it was in the ring.
+            // A job with a number up to `place.job` is skipped: `body` had the job while it was in the ring, or the job
+            // has arrived since, as a letter or from another process.
             guard next.id.rawValue > place.job, let job = next.job else { continue }
             guard body(next.id, job) else { return false }
         }
@@ -87,7 +91,8 @@ struct JobTable: Sendable {
         return true
     }
 
-    /// Returns the next number. If ``insert(_:as:)`` is not called before the next call, the number stays unused.
+    /// Returns the next number. If no ``insert(_:as:)`` follows before the next call of `reserve()`, no job gets this
+    /// number.
     mutating func reserve() -> JobID {
         self.dropEnded()
         if self.recentCount >= Self.recentLimit { self.retire() }
@@ -96,10 +101,11 @@ struct JobTable: Sendable {
         return JobID(rawValue: self.first + UInt64(self.recentCount) - 1)
     }
 
-    /// Adds a job under its number. A new job has the number from ``reserve()``. A job from the store, or a letter that
-    /// is sent again, keeps its old one.
+    /// Adds a job under its number. A new job has the number from ``reserve()``. A job from the store, or a letter
+    /// that is sent again, keeps its old number.
     mutating func insert(_ job: consuming Job, as id: JobID) {
-        // If the database lost an epoch, a former owner of a shared store may have had a later one.
+        // A job of a former owner of a shared store may have a larger number: if the database lost an epoch, that
+        // owner's epoch may be later than the epoch of this process.
         let isOfOtherEpoch = Journal.epoch(of: id.rawValue) != Journal.epoch(of: self.first)
         assert(
             isOfOtherEpoch || id.rawValue < self.first + UInt64(self.recentCount),
@@ -151,7 +157,7 @@ struct JobTable: Sendable {
         self.first += 1
     }
 
-    /// Moves the oldest job to the table.
+    /// Moves the job with the smallest number in the ring to ``OldJobs``.
     private mutating func retire() {
         guard let job = self.ring[self.head] else { return self.dropFirst() }
         let id = JobID(rawValue: self.first)

@@ -13,7 +13,7 @@ struct Jobs: Sendable {
     ///   - identities: the number of clients.
     ///   - node: a random number, new for each process, or for each store.
     ///   - first: the number of the first job. No job of this node has had this number.
-    ///   - limit: the largest number of jobs.
+    ///   - limit: the number of jobs at which the room is full.
     init(identities: Int, node: UInt64, first: UInt64, limit: Int) {
         self.table = JobTable(first: first)
         self.room = Room(identities: identities, jobs: limit, bytes: GatewayBounds.Jobs.bytes)
@@ -28,7 +28,7 @@ struct Jobs: Sendable {
     /// Adds clients that a reload has brought.
     mutating func grow(identities: Int) { self.room.grow(identities: identities) }
 
-    /// All numbers, ascending.
+    /// The numbers of all jobs; see ``JobTable/ids``.
     var ids: [JobID] { self.table.ids }
 
     /// The job that was read first; nil without jobs.
@@ -45,17 +45,17 @@ struct Jobs: Sendable {
     /// Whether another notification may be read from this client.
     func hasRoom(for identity: Int) -> Bool { self.room.isFree(for: identity) }
 
-    /// A copy of the job; nil if the job has its final answer.
+    /// A copy of the job; nil if no job has the number, or if the job has its final answer.
     subscript(id: JobID) -> Job? { self.table[id] }
 
-    /// The client of the job; nil if the job has its final answer.
+    /// The client of the job; nil if no job has the number, or if the job has its final answer.
     func scope(of id: JobID) -> ReplayScope? { self.table[id]?.scope }
 
     /// The `apns-id` of a notification; see ``JobID/apnsID(node:)``.
     func apnsID(of id: JobID) -> APNSID { id.apnsID(node: self.node) }
 
-    /// Returns the number of the next job. If ``insert(_:as:)`` is not called before the next call, the number stays
-    /// unused.
+    /// Returns the number of the next job. If no ``insert(_:as:)`` follows before the next call of `reserve()`, no
+    /// job gets this number.
     mutating func reserve() -> JobID { self.table.reserve() }
 
     /// Adds a job under its number; see ``JobTable/insert(_:as:)``.

@@ -1,9 +1,9 @@
 internal import DequeModule
 
-/// Jobs that live long, by their numbers.
+/// Jobs that live long, jobs of an earlier process, and letters that were sent again, by their numbers.
 ///
-/// Each arrival of a job has a number of its own. A letter that is sent again keeps the number of its ended job. Only
-/// the arrival distinguishes it from that job.
+/// Each arrival of a job in this table has a number of its own. A letter that is sent again keeps the number of its
+/// ended job. Only the number of the arrival distinguishes the letter from that job.
 struct OldJobs: Sendable {
     private struct Entry: Sendable {
         var job: Job
@@ -12,13 +12,13 @@ struct OldJobs: Sendable {
         mutating func change(_ body: (inout Job) -> Void) { body(&self.job) }
     }
 
-    /// Numbers of jobs in the order of their arrivals. Some of these jobs have ended.
+    /// Numbers of jobs in the order of their arrivals. Some of these jobs may have ended.
     private struct Order: Sendable {
         private(set) var entries: Deque<(arrival: UInt64, id: JobID)> = []
 
         mutating func append(_ arrival: UInt64, _ id: JobID, in jobs: [JobID: Entry]) {
             self.entries.append((arrival, id))
-            // Without this, the numbers of ended jobs would collect without a bound behind a job that lives long.
+            // Without this removal, any number of ended jobs could collect behind a job that lives long.
             guard self.entries.count > 2 * jobs.count + 64 else { return }
             self.entries.removeAll { jobs[$0.id]?.arrival != $0.arrival }
         }
@@ -72,7 +72,8 @@ struct OldJobs: Sendable {
     /// Removes a job. Returns false if there is no job with this number.
     mutating func remove(_ id: JobID) -> Bool { self.jobs.removeValue(forKey: id) != nil }
 
-    /// The job that was read first; nil without jobs.
+    /// The job that was read first; nil without jobs. Among the jobs of an earlier process and the letters, the job
+    /// that arrived first counts as read first.
     ///
     /// Cost: constant on average.
     mutating func oldest() -> Job? {
@@ -80,7 +81,7 @@ struct OldJobs: Sendable {
         return jobs.compactMap(\.self).min { $0.readAt < $1.readAt }
     }
 
-    /// The next arrival, with its job unless the job has ended; nil behind the last arrival.
+    /// The next arrival, with its job; nil behind the last arrival. The job is nil if it has ended.
     func next(after arrival: UInt64) -> (arrival: UInt64, id: JobID, job: Job?)? {
         let (other, retired) = (self.others.next(after: arrival), self.retired.next(after: arrival))
         guard let next = other?.arrival ?? .max < retired?.arrival ?? .max ? other : retired else { return nil }

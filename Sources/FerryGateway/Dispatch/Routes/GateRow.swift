@@ -1,6 +1,7 @@
 internal import NIOCore
 
-/// The rows of ``StoreTable/gates``: the gates that were warm. So a restart makes no gate cold.
+/// The rows of ``StoreTable/gates``: the gates that were warm, and the clients that use them. With the rows, a warm
+/// gate stays warm over a restart.
 ///
 /// ```
 ///   0, upstream's host and credential, 0, topic     the time of an acceptance, in UNIX seconds (4)
@@ -8,8 +9,9 @@ internal import NIOCore
 ///   2, name of a client that a reload removed       the same
 /// ```
 ///
-/// At the next start, the second row shows whether a client has another host, credential or first topic. Its refused
-/// tokens may then be good. The third row lets the next process deliver the notifications of a removed client.
+/// At the next start, the second row shows whether a client has another host, credential or first topic. The client's
+/// refused tokens may then be good. The third row lets the next process deliver the notifications of a removed
+/// client.
 enum GateRow {
     /// How long a gate stays warm after the last acceptance, in seconds.
     static let lifetime: UInt32 = 30 * 86_400
@@ -36,8 +38,8 @@ enum GateRow {
     }
 
     /// The rows that are outdated. A gate's row is outdated after ``lifetime``. A client's row is outdated if the
-    /// configuration does not name the client, and its gate's row is outdated. A removed client's row is outdated if
-    /// the client is not in `left`.
+    /// configuration does not name the client, and the row of the client's gate is outdated or missing. A removed
+    /// client's row is outdated if the client is not in `left`.
     ///
     /// - Parameter left: the removed clients that still have notifications in the store.
     static func outdated(
@@ -58,7 +60,7 @@ enum GateRow {
         }
     }
 
-    /// The time of an acceptance; nil if it is too old, or if the value is no time.
+    /// The time of an acceptance; nil if it is older than ``lifetime``, or if the value is no time.
     static func time(_ value: [UInt8], now: UInt32) -> UInt32? {
         var value = ByteBuffer(bytes: value)
         guard let time = value.readInteger(as: UInt32.self), time > now || now - time <= Self.lifetime else {

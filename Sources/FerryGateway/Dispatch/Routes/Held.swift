@@ -1,6 +1,6 @@
 internal import DequeModule
 
-/// The notifications that wait at a shut gate, and the choice of the one that tries the gate.
+/// The notifications that wait at a shut gate. The type also chooses the notification that tries the gate.
 ///
 /// ```
 ///   ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓

@@ -1,6 +1,7 @@
 internal import NIOCore
 
-/// The outage of an upstream that answers every notification with a server's fault, such as 503.
+/// The outage of an upstream that answers every notification with a fault of the server: a status of 500 or more,
+/// such as 503.
 ///
 /// ```
 ///           fault        fault of another device          fault of a third device        faults for 10 s
@@ -9,13 +10,14 @@ internal import NIOCore
 ///     └────────────────┴───────────────────────┴──────── any other answer ────────┴──────────────────────────┘
 /// ```
 ///
-/// During an outage, a notification is sent again until APNs accepts it or it expires. Without this alarm, the operator
-/// would not learn why nothing arrives.
+/// During an outage, a notification is sent again until APNs accepts or refuses it, or it expires. A notification
+/// without an expiration is sent again for ``GatewayBounds/Jobs/lifetime``. Without this alarm, the operator would not
+/// learn why nothing arrives.
 ///
 /// The faults of one device prove nothing about the upstream. A notification may get 503 for an hour, and in a quiet
-/// gateway no other answer comes meanwhile. The age of that notification shows operators the trouble. Two
-/// devices may belong to one person, and their faults have one cause. The ten seconds begin with the third device,
-/// because the faults of the other two may be hours old.
+/// gateway no other answer comes meanwhile. Operators see this case in the age of the notification. Two devices may
+/// belong to one person, so their faults may have one cause. The ten seconds begin with the third device, because the
+/// faults of the other two may be hours old.
 struct Outage: Sendable {
     private enum State {
         case none
@@ -25,9 +27,9 @@ struct Outage: Sendable {
         case known
     }
 
-    /// The number of devices from which on an outage is suspected, if they get only faults.
+    /// The number of devices that must get only faults before an outage is suspected.
     static let devices = 3
-    /// How long all answers must be faults until a suspected outage is reported.
+    /// How long all answers must be faults before a suspected outage is reported.
     static let patience: TimeAmount = .seconds(10)
 
     private var state = State.none

@@ -48,10 +48,11 @@ struct Routes: Sendable {
 
     // MARK: Gates
 
-    /// Whether a notification may be sent now.
+    /// Whether a notification may be sent now; see ``TopicGate/admits(now:)``.
     mutating func admits(_ route: Int, now: NIODeadline) -> Bool { self.routes[route].gate.admits(now: now) }
 
-    /// Notes that APNs knows the topic and a token. If the gate opens, returns the notifications that waited.
+    /// Notes that APNs knows the topic and a token. Returns the notifications that waited if the gate was shut and
+    /// opens now; otherwise nil.
     mutating func accepted(_ route: Int, now: UInt32) -> [JobID]? {
         if self.routes[route].gate.isWarm, !self.routes[route].gate.isOld(now: now) { return nil }
         let wasShut = self.routes[route].gate.isShut
@@ -84,7 +85,8 @@ struct Routes: Sendable {
         self.held[route].append(job, of: flow)
     }
 
-    /// Removes and returns the notifications of a flow that wait at a gate, because the flow leaves the route.
+    /// Removes and returns the notifications of a flow that wait at a gate, because the flow leaves the route, or the
+    /// client loses the topic.
     mutating func takeHeld(of flow: Int, at route: Int) -> [JobID] { self.held[route].takeAll(of: flow) }
 
     /// Whether a notification of the flow waits at the gate.
@@ -123,7 +125,8 @@ struct Routes: Sendable {
 
     // MARK: Outages
 
-    /// Notes whether an answer of APNs to a job is a server's fault. Returns the beginning or the end of an outage.
+    /// Notes whether an answer of APNs to a job is a server error (5xx). Returns the beginning or the end of an
+    /// outage; nil if no outage begins or ends.
     mutating func watch(
         _ upstream: Int,
         _ job: borrowing Job,
@@ -152,7 +155,8 @@ struct Routes: Sendable {
         )
     }
 
-    /// Makes the gates warm that were warm in an earlier process, with the same host, topic and credential.
+    /// Makes the gates warm whose host, topic and credential had an acceptance in an earlier process, at most
+    /// ``GateRow/lifetime`` ago.
     ///
     /// - Returns: the store names of the clients whose first topic had another host, credential or name in an earlier
     ///   process.

@@ -1,6 +1,6 @@
 package import FerryCore
 
-/// A topic of an upstream whose gate is shut, with the cause. Other topics of the upstream may have other causes.
+/// A topic whose gate is shut, with the reason. Other topics of the same upstream may have other reasons.
 package struct ShutTopic: Hashable, Sendable {
     package var topic: String
     /// The reason of the last refusal; nil if no connection works with the credentials.

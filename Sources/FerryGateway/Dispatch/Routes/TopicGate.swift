@@ -1,11 +1,13 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The gate of one topic with one credential. It decides whether notifications are sent and refusals reported.
+/// The gate of one topic with one credential. The gate decides whether notifications are sent, and whether refused
+/// tokens are reported to clients.
 ///
-/// With a wrong environment, topic or key, APNs refuses all tokens, and status 8 makes clients delete them. So status 8
-/// is not reported before the first acceptance. The gate shuts after too many refusals without an acceptance, or after
-/// a refusal of the topic or the credentials. Notifications then wait, and each second one of them tries the gate.
+/// With a wrong environment, topic or key, APNs refuses all tokens, and status 8 makes clients delete them. So status
+/// 8 is reported only while the gate is warm, which needs an acceptance. The gate shuts after too many refused tokens
+/// without an acceptance, or after a refusal of the topic or the credentials. Notifications then wait, and one
+/// notification in each second tries the gate.
 ///
 /// ```
 ///            accepted
@@ -22,11 +24,11 @@ struct TopicGate: Sendable {
         /// refused tokens.
         case cold(refusals: Int)
         case warm
-        /// Notifications wait, because of this refusal. The next try is at this time.
+        /// Notifications wait, for this ``TopicGate/reason``. The next notification tries the gate at this time.
         case shut(Reason?, tryAt: NIODeadline)
     }
 
-    /// The number of refused tokens that shuts a cold gate. A list may begin with fewer dead tokens without an alarm.
+    /// The number of refused tokens that shuts a cold gate. If a list begins with fewer dead tokens, there is no alarm.
     static let patience = 20
     /// The time between two tries while the gate is shut.
     static let pause: TimeAmount = .seconds(1)
@@ -78,7 +80,8 @@ struct TopicGate: Sendable {
         return true
     }
 
-    /// Makes a shut gate cold, because no client uses it, and so no notification could open it.
+    /// Makes a shut gate cold. Call this function if no client uses the gate, because then no notification could open
+    /// it.
     mutating func leave() { if self.isShut { self.state = .cold(refusals: 0) } }
 
     /// Notes that the topic or the credentials were refused. Returns whether the gate shuts.

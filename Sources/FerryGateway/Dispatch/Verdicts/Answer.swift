@@ -4,12 +4,12 @@ internal import FerryPlatform
 /// The gateway's reaction to an outcome of its upstream.
 ///
 /// Old clients react differently to each status code. Some codes make a client give up, or try for ever. The gateway
-/// never sends such a code for a fault that is not the client's.
+/// sends such a code only for a fault of the client itself.
 package enum Answer: Hashable, Sendable {
     /// The client gets no response, so it counts the notification as accepted.
     case accepted
-    /// The client counts the notification as accepted, as with Apple's gateway. The feedback list gets the token, with
-    /// APNs' time in UNIX seconds.
+    /// The client counts the notification as accepted, as with Apple's gateway. The feedback list gets the token,
+    /// with APNs' time in UNIX seconds; nil if APNs gave no time.
     case gone(since: UInt32?)
     /// An error response may name the notification.
     case refused(BinaryStatus)
@@ -18,8 +18,8 @@ package enum Answer: Hashable, Sendable {
     case tryOtherTopic
     /// The notification is sent again after a back-off, with the same `apns-id`.
     case retry(Retry)
-    /// The topic or the credentials are at fault, so every other notification would fail too. The notification is held,
-    /// and there is an alarm.
+    /// The topic or the credentials are at fault, so every other notification with them would fail, too. The
+    /// notification is held, and there is an alarm.
     case blocked
     /// The gateway made a wrong request, so the notification becomes a dead letter.
     case deadLetter
@@ -32,7 +32,8 @@ package enum Answer: Hashable, Sendable {
     package enum Retry: Hashable, Sendable {
         /// The usual back-off.
         case later
-        /// The device gets too many notifications. This notification waits longer, and no other waits for it.
+        /// The device gets too many notifications. This notification waits longer, and no other notification waits
+        /// for this one.
         case deviceIsBusy
     }
 
@@ -67,8 +68,8 @@ package enum Answer: Hashable, Sendable {
         }
     }
 
-    /// A server error passes, so the notification is sent again. The fault of a request would come again, so the
-    /// notification becomes a dead letter.
+    /// After a server error (5xx, or no status), the notification is sent again, because such an error passes. After
+    /// any other status, the notification becomes a dead letter, because APNs would refuse the same request again.
     private init(unforeseen rejection: Rejection) {
         self = rejection.status ?? 500 >= 500 ? .retry(.later) : .deadLetter
     }

@@ -10,7 +10,7 @@ extension Reason {
 /// notification.
 enum CharacterLength {
     /// - Parameters:
-    ///   - payload: the range that the length in the frame gives. Its bytes are no whole JSON object.
+    ///   - payload: the range that the length in the frame gives. The bytes of this range are no JSON object.
     ///   - bytes: all bytes that were received with the notification.
     static func isLength(of payload: Range<Int>, in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         // Strings of C# and Java count a character beyond U+FFFF as two, so both ways of counting are tried.

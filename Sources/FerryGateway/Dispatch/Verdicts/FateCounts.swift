@@ -43,14 +43,14 @@ package struct FateCounts: Hashable, Codable, Sendable {
     package var copies = 0
     /// Error responses that told clients a rejection.
     package var told = 0
-    /// Rejections that no error response told. The next push to the token may be refused instead.
+    /// Rejections that no error response told. The gateway may refuse the next push to the token instead.
     package var deferred = 0
     /// Notifications that clients count as accepted without an answer.
     package var released = 0
 
-    /// Lines of the list of rejections that its file does not have.
+    /// Lines of the list of rejections that wait for its file.
     package var unwritten = 0
-    /// Lines of the list of rejections that were given up.
+    /// Lines of the list of rejections that were given up, so that the file never gets them.
     package var unlisted = 0
 
     /// Notifications that may have arrived. Each has a line in the list.

@@ -4,8 +4,8 @@ internal import FerryCore
 /// The refused tokens that no error response has named. The next push to such a token is refused with the status of the
 /// earlier refusal.
 ///
-/// The number of tokens is bounded. The oldest token is dropped first. Only the list of rejections then has its
-/// refusal.
+/// The number of tokens is bounded. The oldest token is dropped first. Only the list of rejections then has the
+/// refusal of this token.
 struct KnownBad: Sendable {
     struct Key: Hashable, Sendable {
         /// The number of the route: topic and credential.

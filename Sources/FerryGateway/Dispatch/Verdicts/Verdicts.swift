@@ -2,8 +2,8 @@ internal import DequeModule
 internal import FerryCore
 internal import NIOCore
 
-/// The verdicts on notifications: the events for the list of rejections, the feedback lists, the tokens that are known to
-/// be bad, and the counts.
+/// The verdicts on notifications: the events for the list of rejections, the feedback lists, the known bad tokens,
+/// and the counts.
 struct Verdicts: Sendable {
     /// The token of a rejected notification. It is kept until the rejection is deferred, or until
     /// ``GatewayBounds/Jobs/rejections`` newer tokens are kept.
@@ -63,7 +63,7 @@ struct Verdicts: Sendable {
         self.answers[upstream].recent.times(now: Int64(clamping: now.uptimeNanoseconds))
     }
 
-    /// Removes and returns the events.
+    /// Removes and returns the events. Also forgets the events that ``takeUnlisted()`` has not returned.
     mutating func takeEvents() -> [GatewayEvent] {
         defer {
             self.events = []
@@ -72,7 +72,8 @@ struct Verdicts: Sendable {
         return self.events
     }
 
-    /// Removes and returns the events for the list of rejections. Call it before ``takeEvents()``, which removes them, too.
+    /// Removes and returns the events for the list of rejections. Call this function before ``takeEvents()``, which
+    /// removes these events, too.
     mutating func takeUnlisted() -> [ListedEvent] {
         defer { self.unlisted = [] }
         return self.unlisted
@@ -83,8 +84,8 @@ struct Verdicts: Sendable {
     /// Notes an event that has a line in the list of rejections.
     ///
     /// - Parameters:
-    ///   - segment: the segment of the journal with the notification; nil if no segment has it.
-    ///   - job: the notification, if this is its last line; otherwise nil.
+    ///   - segment: see ``ListedEvent/segment``.
+    ///   - job: the number of the notification, if this is its last line; see ``ListedEvent/job``.
     mutating func list(_ event: GatewayEvent, in segment: UInt64?, of job: JobID?) {
         self.events.append(event)
         self.unlisted.append(ListedEvent(event: event, segment: segment, job: job))
@@ -125,8 +126,8 @@ struct Verdicts: Sendable {
         self.rejected[oldest] = nil
     }
 
-    /// Notes that no error response will tell the client this rejection. The next push to the token may be refused in
-    /// its place.
+    /// Notes that no error response will tell the client this rejection. If the rejection's token is kept, the
+    /// gateway may refuse the next push to this token instead.
     mutating func deferRejection(of id: JobID?, client: Int) {
         self.count(client) { $0.deferred += 1 }
         guard let id, let rejected = self.rejected.removeValue(forKey: id) else { return }
