@@ -529,11 +529,25 @@ struct HeldClientsTests {
 
     @Test func `A client that is held and released all the time is reported once a minute`() {
         var held = HeldClients()
-        var reports = 0
+        var reports: [HeldClients.Change] = []
         for second in 0..<120 as Range<Int64> {
-            if held.note(.unreachable, of: 0, now: self.start + .seconds(second)) != nil { reports += 1 }
-            _ = held.note(.works, of: 0, now: self.start + .seconds(second))
+            for sign in [.unreachable, .works] as [ClientSign] {
+                if let change = held.note(sign, of: 0, now: self.start + .seconds(second)) { reports.append(change) }
+            }
         }
-        #expect(reports == 2)
+        #expect(reports == [.held(.unreachable), .released, .held(.unreachable), .released])
+    }
+
+    @Test func `A client that is held again within a minute, and stays so, is reported after that minute`() {
+        var held = HeldClients()
+        #expect(held.note(.unreachable, of: 0, now: self.start) == .held(.unreachable))
+        #expect(held.note(.works, of: 0, now: self.start + .seconds(1)) == .released)
+        #expect(held.note(.unreachable, of: 0, now: self.start + .seconds(2)) == nil)
+        for second in 3..<60 as Range<Int64> {
+            #expect(held.note(.refused(nil), of: 0, now: self.start + .seconds(second)) == nil)
+        }
+        #expect(held.note(.refused(nil), of: 0, now: self.start + .seconds(60)) == .held(.refused(nil)))
+        #expect(held.note(.refused(nil), of: 0, now: self.start + .seconds(200)) == nil)
+        #expect(held.note(.works, of: 0, now: self.start + .seconds(201)) == .released)
     }
 }

@@ -2,14 +2,14 @@ package import FerryCore
 package import NIOCore
 
 /// The clients whose rows are left alone, because APNs refuses their credentials or topic, cannot be reached, or does
-/// not answer. One row of each such client is tried each second: a trial. A machine without I/O.
+/// not answer. At most one row of each such client is sent each second: a trial. A machine without I/O.
 package struct HeldClients {
     package enum Cause: Hashable, Sendable {
         /// The reason is nil if the handshake was refused.
         case refused(Reason?)
         case unreachable
-        /// The rows of a batch got no answer. If APNs refuses the client or cannot be reached later, that cause
-        /// replaces this one.
+        /// The client's rows in a batch got no answer. If APNs refuses the client or cannot be reached later, that
+        /// cause replaces this one.
         case unanswered
     }
 
@@ -19,7 +19,8 @@ package struct HeldClients {
         case newest
         /// The row that has been due longest.
         case oldest
-        /// A batch of the oldest, of which one row is sent at most: the oldest row did not need to be sent.
+        /// A batch of the rows that have been due longest, of which at most one is sent. The trial before found only
+        /// rows that need not be sent.
         case batch
     }
 
@@ -28,17 +29,26 @@ package struct HeldClients {
         case released
     }
 
-    /// The time between two trials of a client.
+    /// The last report about a client.
+    private enum Report {
+        case held(Cause, at: NIODeadline)
+        case released(Cause, heldAt: NIODeadline)
+    }
+
+    /// The time between two trials of a client. After a trial that found only rows that need not be sent, the time is
+    /// ``trialPause``.
     package static let trialInterval: TimeAmount = .seconds(1)
-    /// The time between two trials of any clients. A trial occupies a connection for as long.
+    /// The shortest time between two trials, also of different clients. A trial can occupy a connection for this
+    /// time.
     package static let trialPause = BatchMachine.trialLimit
-    /// The shortest time between two reports about one client. A client with a good and a bad topic is held and released
-    /// all the time.
+    /// The shortest time between two reports that one client is held, because a client with a good and a bad topic is
+    /// held and released all the time. If the client is still held after this time, the report follows. A report of a
+    /// cause other than `unanswered` does not wait if the last report was of `unanswered`.
     package static let reportInterval: TimeAmount = .minutes(1)
 
     private var held: [Int: (cause: Cause, nextTrial: NIODeadline, trial: Trial)] = [:]
     private var nextTrial: NIODeadline = .distantPast
-    private var reported: [Int: (cause: Cause, at: NIODeadline)] = [:]
+    private var reports: [Int: Report] = [:]
 
     package init() {}
 
@@ -47,13 +57,15 @@ package struct HeldClients {
 
     package func contains(_ client: Int) -> Bool { self.held[client] != nil }
 
-    /// Notes what an outcome says about a client. Returns a change that is worth a report.
+    /// Notes what an outcome says about a client. Returns the change that is to be reported; nil if there is none.
     package mutating func note(_ sign: ClientSign, of client: Int, now: NIODeadline) -> Change? {
         switch sign {
         case .silent: return nil
         case .works:
-            guard self.held.removeValue(forKey: client) != nil else { return nil }
-            return self.reported[client] == nil ? nil : .released
+            guard self.held.removeValue(forKey: client) != nil, case .held(let cause, let at) = self.reports[client]
+            else { return nil }
+            self.reports[client] = .released(cause, heldAt: at)
+            return .released
         case .refused(let reason): return self.hold(client, .refused(reason), now: now)
         case .unreachable: return self.hold(client, .unreachable, now: now)
         case .unanswered: return self.hold(client, .unanswered, now: now)
@@ -61,22 +73,27 @@ package struct HeldClients {
     }
 
     private mutating func hold(_ client: Int, _ cause: Cause, now: NIODeadline) -> Change? {
-        if let present = self.held[client] {
-            guard present.cause == .unanswered, cause != .unanswered else { return nil }
-            self.held[client]?.cause = cause
-        } else {
-            self.held[client] = (cause, now + Self.trialInterval, .newest)
-        }
-        if let last = self.reported[client], now - last.at < Self.reportInterval,
-            last.cause != .unanswered || cause == .unanswered
-        {
-            return nil
-        }
-        self.reported[client] = (cause, now)
-        return .held(cause)
+        var hold = self.held[client] ?? (cause, now + Self.trialInterval, .newest)
+        // The cause of a report stays, because each request could bring another.
+        let isReported = if case .held = self.reports[client] { true } else { false }
+        if hold.cause == .unanswered || !isReported && cause != .unanswered { hold.cause = cause }
+        self.held[client] = hold
+        guard self.isNews(hold.cause, of: client, now: now) else { return nil }
+        self.reports[client] = .held(hold.cause, at: now)
+        return .held(hold.cause)
     }
 
-    /// Returns the client whose turn it is to be tried, and sets its next turn.
+    /// Whether to report that a client is held.
+    private func isNews(_ cause: Cause, of client: Int, now: NIODeadline) -> Bool {
+        switch self.reports[client] {
+        case nil: true
+        case .held(let last, _): last == .unanswered && cause != .unanswered
+        case .released(let last, let heldAt):
+            now - heldAt >= Self.reportInterval || last == .unanswered && cause != .unanswered
+        }
+    }
+
+    /// Returns the client that is to be tried now, and sets the time of its next trial; nil if no trial is due.
     package mutating func trial(now: NIODeadline) -> (client: Int, rows: Trial)? {
         guard self.nextTrial <= now,
             let (client, hold) = self.held.min(by: { $0.value.nextTrial < $1.value.nextTrial }), hold.nextTrial <= now
