@@ -36,6 +36,10 @@ extension GatewayConnection {
     /// Defers the present rejection, and continues to read.
     mutating func giveUp(_ effects: inout [Effect]) {
         if let rejection = self.ledger.rejection { effects.append(.deferRejection(of: rejection.job)) }
+        // Status 10 may follow, and names the last accepted notification. The client then sends the rejected one again.
+        if self.stop != nil, let accepted = self.ledger.lastAccepted {
+            self.ledger.keepFollowers(of: accepted.sequence)
+        }
         self.ledger.pass()
         self.state = .reading
     }

@@ -446,6 +446,28 @@ import Testing
         #expect(scenario.closed == [connection])
     }
 
+    @Test func `a rejection that was given up for status 10 is known when its notification comes again`() {
+        let scenario = GatewayScenario(.resends(Reach(proven: 50)))
+        scenario.journalDelay = .milliseconds(100)
+        let connection = scenario.connect()
+        scenario.push(1, on: connection)
+        scenario.shutDown()
+        for name: UInt32 in 2...60 {
+            scenario.accept([name - 1])
+            scenario.wait(.milliseconds(50))
+            scenario.push(name, on: connection)
+        }
+        // The journal does not have its error response when the time for status 10 has come.
+        scenario.reject(60)
+        scenario.wait(.milliseconds(200))
+        #expect(scenario.told == [.init(connection: connection, status: .shutdown, identifier: 59)])
+        scenario.end(connection)
+        let next = scenario.connect()
+        scenario.push(60, on: next)
+        #expect(scenario.forwarded.count { $0 == 60 } == 1)
+        #expect(scenario.swallowed == [60])
+    }
+
     @Test func `a shutdown waits 3 s for a client that writes on, and closes its connection after 5 s`() {
         let scenario = GatewayScenario()
         let connection = scenario.connect()
