@@ -227,8 +227,8 @@ def rolling_upgrade(site, options):
 
 def give_up(site, name, event, times):
     """Lets `event` give all shards up some times while all models of old programs send, and once while they pause."""
-    # The gateways remember the habits of an address. They say nothing at the end to a program that seemed to use an
-    # identifier twice, as one that sends again on its old connection does. So no earlier scene has had these addresses.
+    # The gateways remember the habits of an address, and an earlier scene may have shown others. So these scenes have
+    # addresses of their own.
     places = {"rolling_upgrade": 11, "moved": 12}
     programs = PROGRAMS + [(f"127.0.{places[name]}.{number}", model) for number, (_, model) in enumerate(MIXTURE, 1)]
 
