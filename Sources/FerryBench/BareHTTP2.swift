@@ -8,15 +8,17 @@ internal import NIOCore
 internal import NIOPosix
 internal import NIOTLS
 
-/// An HTTP/2 client without a provider: the same session, TLS and fields, as many streams, and no bookkeeping.
+/// An HTTP/2 client without a provider. It has the session, the TLS, the fields and the number of streams of a
+/// provider, but no bookkeeping.
 ///
-/// The provider is compared with it, so it leaves out nothing that a provider must do: each notification has its device
-/// token and its `apns-id`, and the status of each answer is checked.
+/// The provider is compared with this client, so the client does what APNs requires of a provider: each notification
+/// has its device token and its `apns-id`, and the status of each answer is checked.
 struct BareHTTP2 {
     private let channel: any Channel
     private let handler: NIOLoopBound<BareHTTP2Handler>
 
-    /// Connects, and waits until APNs has accepted the token and raised its limit of streams.
+    /// Opens the TCP connection. The first ``send(_:)`` waits for the TLS handshake. The limit of streams rises when
+    /// APNs has accepted the token.
     static func connect(
         to server: SimulatedAPNs,
         _ credentials: TestCredentials,
@@ -43,7 +45,8 @@ struct BareHTTP2 {
         return BareHTTP2(channel: channel, handler: handler)
     }
 
-    /// Sends `count` notifications. Returns when all were answered with status 200.
+    /// Sends `count` notifications. Returns when all were answered with status 200. Throws when APNs rejects one or the
+    /// connection ends.
     func send(_ count: Int) async throws {
         try await self.channel.eventLoop.flatSubmit { self.handler.value.send(count) }.get()
     }
@@ -67,7 +70,7 @@ struct BareHTTP2 {
     }
 }
 
-/// Keeps the number of requests under way at the limit of SETTINGS.
+/// Keeps the number of requests under way at the limit of SETTINGS, but not above ``HTTP2Bench/streams``.
 private final class BareHTTP2Handler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -202,7 +205,7 @@ private final class BareHTTP2Handler: ChannelInboundHandler {
         self.toSend -= 1
     }
 
-    /// Returns an identifier that differs from the others. It need not be random here.
+    /// Returns an identifier that differs from all earlier ones. It need not be random here.
     private func nextIdentifier() -> APNSID {
         self.identifiers.low &+= 0x9e37_79b9_7f4a_7c15
         return withUnsafeBytes(of: self.identifiers) { bytes in

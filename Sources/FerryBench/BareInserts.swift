@@ -3,16 +3,17 @@ internal import FerryPostgres
 #if PostgreSQL
 internal import CFerryPostgreSQL
 
-/// A connection of libpq that inserts segments and waits for each.
+/// A connection of libpq that inserts segments, and waits for the answer to each insert.
 final class BareInserts {
     private static let name = "insert"
 
     private let handle: OpaquePointer
 
     /// - Parameter connection: a connection string of libpq.
-    /// - Throws: ``BenchImbalance`` when PostgreSQL cannot be reached, or refuses.
+    /// - Throws: ``BenchImbalance`` when PostgreSQL cannot be reached, or refuses; `PostgresError` when the connection
+    ///   string cannot be used.
     init(_ connection: String) throws {
-        // The store is measured with the same settings.
+        // The store that is compared with these inserts has the same settings.
         let settings = PostgresSettings(connection, name: "ferry bench", parameters: PostgresSettings.committing)
         guard let handle = try settings.connectAndWait() else {
             throw BenchImbalance(description: "libpq has no memory.")

@@ -45,7 +45,7 @@ struct BenchDatabase {
         try await self.session.send(PostgresStatement(text, values), within: Self.limit)
     }
 
-    /// The store of the shard, which takes it when it is opened. It runs on `eventLoop`.
+    /// Returns the store of the shard. `open()` of the store takes the shard. The store runs on `eventLoop`.
     func store(on eventLoop: any EventLoop) async throws -> PostgresStore {
         let term = try await self.run("select term::text from ferry.shard").text(0, 0) ?? ""
         return PostgresStore(

@@ -56,7 +56,8 @@ final class BenchLoad: Sendable {
     /// The number of accepted outcomes that `send` returned.
     var accepted: Int { self.acceptedCount.load(ordering: .relaxed) }
 
-    /// Submits `count` notifications and waits for their outcomes. Returns the latencies of a sample.
+    /// Submits `count` notifications, and waits for their outcomes; in the paced run, it waits until TLS has them.
+    /// Returns the latencies of a sample, but in the paced run of all notifications.
     func run(_ kind: Kind, _ count: Int, isTimed: Bool) async throws -> Latencies {
         switch kind {
         case .batches: try await self.batches(count, isTimed: isTimed)

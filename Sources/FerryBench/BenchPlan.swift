@@ -16,7 +16,7 @@ package struct BenchPlan: Sendable {
             }
         }
 
-        /// The number of notifications of the longest run, or of commits: some seconds of work.
+        /// The default of ``BenchPlan/count``: as many notifications, or commits, as take some seconds.
         package var count: Int {
             #if DEBUG
             self == .store ? 1000 : 20_000
@@ -38,16 +38,16 @@ package struct BenchPlan: Sendable {
     package var target: Target
     /// The number of notifications of the longest run, or of commits.
     package var count: Int
-    /// Of binary and HTTP/2.
+    /// The provider that the runs of binary and HTTP/2 measure.
     package var provider = BenchProvider()
-    /// The delay of APNs' answers in the gateway's run `gateway-delayed`; nil: the usual delay.
+    /// The delay of APNs' answers in the gateway's run `gateway-delayed`; nil: 50 ms.
     package var upstreamDelay: Duration?
     /// The file of the gateway's store, or ``storeInPostgres``; nil: no store. Each run removes the file at its end.
     package var store: String?
     /// The connection string of a database without Ferry's tables.
     package var postgres: String?
 
-    /// The word for a store of the gateway that is in ``postgres``.
+    /// The value of ``store`` for a store of the gateway in the database ``postgres``.
     package static let storeInPostgres = "postgres"
 
     package init(_ target: Target, count: Int? = nil) {
@@ -58,7 +58,7 @@ package struct BenchPlan: Sendable {
     /// Makes the runs with these names, one after the other.
     ///
     /// - Parameter announce: receives the name of each run before it starts.
-    /// - Throws: ``CommandFailure`` when a run fails, or when its counts do not balance.
+    /// - Throws: ``CommandFailure`` when an option does not fit, a run fails, or the counts of a run do not balance.
     package func measure(_ runs: [String], announce: (String) -> Void) async throws -> [BenchResult] {
         let benchmark = try self.benchmark()
         var results: [BenchResult] = []

@@ -8,7 +8,7 @@ protocol Benchmark {
     var count: Int { get }
     var threads: BenchThreads { get }
 
-    /// - Throws: ``BenchImbalance``, or an error that stops the run at its start.
+    /// - Throws: ``BenchImbalance``, or the error that stops the run.
     func run(_ scenario: Scenario) async throws -> BenchResult
 }
 
@@ -30,21 +30,21 @@ extension Benchmark {
         return try await self.run(scenario)
     }
 
-    /// The number of notifications that a run sends.
+    /// The number of notifications that a run measures, after its warm-up.
     func count(of scenario: Scenario) -> Int {
         max(Int(Double(self.count) * scenario.share), BenchLoad.taskCount)
     }
 
-    /// Measures a provider, and shuts it down.
+    /// Measures a provider after a warm-up, and shuts the provider down.
     ///
     /// - Parameters:
-    ///   - metrics: the provider's, if it has some.
+    ///   - metrics: the metrics of the provider; nil without metrics.
     ///   - kind: how notifications are given to the provider.
     ///   - sink: the provider's sink, made for ``count(of:)``.
     ///   - proof: the outcome that each notification must have.
     ///   - received: returns how many notifications the server has accepted so far.
-    /// - Throws: ``BenchImbalance`` when a notification was not accepted, or when the counts of provider and server
-    ///   differ.
+    /// - Throws: ``BenchImbalance`` when a notification was not accepted or has no outcome after 60 s, or when the
+    ///   counts of provider and server differ.
     func measure(
         _ scenario: Scenario,
         _ kind: BenchLoad.Kind,

@@ -4,7 +4,7 @@ internal import FerryForwarding
 internal import FerryTesting
 
 /// The benchmarks of the binary protocol: a provider and a simulated gateway in this process, over real TLS on
-/// loopback, each on its own thread.
+/// loopback. The provider and the gateway have ``BenchProvider/loops`` threads each.
 struct BinaryBench: Benchmark {
     /// The runs, in the order of the memory that they need: the allocator may keep memory that an earlier run freed.
     enum Scenario: String, BenchScenario {

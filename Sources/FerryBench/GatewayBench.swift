@@ -7,8 +7,8 @@ internal import FerryTerminal
 internal import FerryTesting
 internal import NIOPosix
 
-/// The benchmarks of the gateway: a client of the binary protocol, the gateway, and a simulated APNs over HTTP/2 in this
-/// process, over real TLS on loopback. Client and APNs have a thread each, the gateway has two.
+/// The benchmarks of the gateway: a client of the binary protocol, the gateway, and a simulated APNs over HTTP/2 in
+/// this process, over real TLS on loopback. Client and APNs have one thread each, and the gateway has two.
 struct GatewayBench: Benchmark {
     enum Scenario: String, BenchScenario {
         case directPaced = "direct-paced-10000"
@@ -35,7 +35,7 @@ struct GatewayBench: Benchmark {
             }
         }
 
-        /// Whether the run has no gateway: the difference is what the gateway costs.
+        /// Whether the run has no gateway. Its difference from the same run with a gateway is the cost of the gateway.
         var isDirect: Bool { self == .directPaced || self == .directBatch }
 
         var isPaced: Bool { self == .directPaced || self == .paced }
@@ -54,7 +54,7 @@ struct GatewayBench: Benchmark {
             return ["", "-wal", "-shm", "-mark"].map { path + $0 }
         }
 
-        /// Whether one of ``files`` is there already, of whatever kind.
+        /// Whether one of ``files`` exists, even as a device or as a link without a target.
         var hasFiles: Bool {
             self.files.contains { file in
                 var status = stat()
@@ -71,7 +71,7 @@ struct GatewayBench: Benchmark {
         var store: Store?
     }
 
-    /// A run fails when so much time passes without a notification.
+    /// A run fails when APNs accepts no notification for this time.
     private static let patience: Duration = .seconds(30)
 
     let count: Int
@@ -79,7 +79,8 @@ struct GatewayBench: Benchmark {
     private let options: Options
     private let credentials: TestCredentials
 
-    /// - Throws: ``CommandFailure`` when the store's file exists: a run would remove it, a device such as `/dev/null` too.
+    /// - Throws: ``CommandFailure`` when one of the store's files exists, because a run would remove it. The file may
+    ///   even be a device such as `/dev/null`.
     init(count: Int, _ options: Options) throws {
         guard options.store?.hasFiles != true else {
             throw CommandFailure.usage("The file of --store exists already; it would be removed, so name a new one.")
@@ -149,7 +150,8 @@ struct GatewayBench: Benchmark {
     ) async throws -> BenchResult {
         var client = gateway.client(outcomes: .discard)
         client.eventLoopGroup = self.threads.clients
-        // Silence would make a client that holds wait; what is measured is the gateway.
+        // A client with the cache policy `hold` would wait for silence. The run measures the gateway, and not the
+        // client.
         client.options.cachePolicy = .evict
         client.options.settleTime = .milliseconds(100)
         let provider = try BinaryProvider(client)
@@ -209,12 +211,13 @@ struct GatewayBench: Benchmark {
         }
     }
 
-    /// The number of notifications of a run, those of the warm-up too.
+    /// The number of notifications of a run, with the notifications of the warm-up.
     private func total(of scenario: Scenario) -> Int { self.warmUp(of: scenario) + self.count(of: scenario) }
 
     private func warmUp(of scenario: Scenario) -> Int { max(self.count(of: scenario) / 10, BenchLoad.taskCount) }
 
-    /// Returns the gateway's counts when it has the last answer. APNs counts a notification before its answer is on the way.
+    /// Returns the gateway's counts when the gateway has the last answer, or after ``patience``. APNs counts a
+    /// notification before it sends the answer.
     private func settledCounts(_ gateway: LocalGateway) async throws -> FateCounts {
         let deadline = ContinuousClock.now + Self.patience
         while true {

@@ -1,6 +1,6 @@
 internal import Ferry
 
-/// Gives numbered notifications to a client of the gateway.
+/// Gives numbered notifications to a provider: a client of the gateway, or one that sends straight to APNs.
 struct GatewayBenchLoad {
     private static let batch = 1024
     /// The number of notifications that the paced run submits in each interval.

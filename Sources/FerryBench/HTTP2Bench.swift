@@ -4,7 +4,7 @@ internal import FerryTesting
 internal import NIOPosix
 
 /// The benchmarks of HTTP/2: a provider with provider tokens and a simulated APNs in this process, over real TLS on
-/// loopback, each on its own thread, with one connection.
+/// loopback. ``BenchProvider`` has the numbers of threads and connections.
 struct HTTP2Bench: Benchmark {
     /// The runs, in the order of the memory that they need: the allocator may keep memory that an earlier run freed.
     enum Scenario: String, BenchScenario {
@@ -49,7 +49,7 @@ struct HTTP2Bench: Benchmark {
         var streams: Int { self == .oneStream ? 1 : HTTP2Bench.streams }
     }
 
-    /// The number of requests under way at the same time.
+    /// The largest number of requests under way at the same time, except in the run `oneStream`.
     static let streams = 1000
     static let topic = "com.example.app"
 

@@ -3,10 +3,10 @@ internal import FerryTerminal
 internal import FerryTesting
 internal import Logging
 
-/// What `ferry bench --migrate` measures: the same provider behind a rule that gives all devices to it. The other side has no
-/// server, and no work.
+/// The configurations of `ferry bench --migrate`: the rule gives all devices to the provider that is measured. The
+/// other protocol's provider has no server, and no work.
 extension MigratingConfiguration {
-    /// All over the binary protocol.
+    /// Returns a configuration that sends everything over the binary protocol.
     static func benchmark(_ binary: BinaryConfiguration, credentials: TestCredentials) -> MigratingConfiguration {
         var http2 = HTTP2Configuration(
             host: binary.host,
@@ -19,7 +19,7 @@ extension MigratingConfiguration {
         return self.benchmark(binary, http2, share: 0, queueLimit: binary.options.queueLimit, outcomes: binary.outcomes)
     }
 
-    /// All over HTTP/2.
+    /// Returns a configuration that sends everything over HTTP/2.
     static func benchmark(_ http2: HTTP2Configuration, credentials: TestCredentials) -> MigratingConfiguration {
         var binary = BinaryConfiguration(
             host: http2.host,

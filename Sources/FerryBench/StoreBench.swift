@@ -27,7 +27,7 @@ struct StoreBench: Benchmark {
             }
         }
 
-        /// Whether the rows are inserted with libpq alone, which is what the store's commits are measured by.
+        /// Whether the rows are inserted with libpq alone. The store's commits are compared with these inserts.
         var isBare: Bool { self == .bare20 || self == .bare200 }
 
         var note: String {

@@ -2,7 +2,7 @@ internal import FerryGateway
 internal import FerryShards
 internal import NIOCore
 
-/// Commits of one segment, one at a time. They are made on the store's event loop, as those of a gateway are.
+/// Commits of one segment, one at a time. They are made on the store's event loop, as the commits of a gateway are.
 struct StoreCommits: Sendable {
     let store: PostgresStore
     let epoch: UInt64

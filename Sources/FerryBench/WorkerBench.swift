@@ -29,11 +29,11 @@ struct WorkerBench: Benchmark {
 
     private static let delay: Duration = .milliseconds(100)
     private static let topic = "com.example.ferry"
-    /// The rows that stand in the queue while others are inserted.
+    /// The number of rows that the run `filled` keeps in the queue by inserting rows.
     private static let depth = 20_000
     /// The rows of one insert.
     private static let step = 1000
-    /// A run fails when so much time passes without an outcome.
+    /// A run fails when no row is accepted for this time.
     private static let patience: Duration = .seconds(30)
 
     let count: Int
@@ -109,7 +109,7 @@ struct WorkerBench: Benchmark {
         return result
     }
 
-    /// Waits until each row has its outcome, and keeps the queue at ``depth`` until `total` rows were inserted.
+    /// Waits until each row was accepted. Keeps about ``depth`` rows in the queue until `total` rows were inserted.
     private func deliver(
         _ total: Int,
         _ inserted: inout Int,
@@ -138,7 +138,7 @@ struct WorkerBench: Benchmark {
         }
     }
 
-    /// Inserts rows with payloads of 200 bytes, 1,000 in each transaction.
+    /// Inserts rows with payloads of 200 bytes, at most ``step`` (1,000) in each transaction.
     private static func insert(_ count: Int, _ database: BenchDatabase) async throws {
         for start in stride(from: 0, to: count, by: Self.step) {
             try await database.run(

@@ -5,7 +5,8 @@ internal import FerryPlatform
 internal import FerryTesting
 
 /// The part of the demo about App Store Server Notifications: a simulated App Store posts to a receiver over TLS. The
-/// receiver is down for eight days, and the history brings back what was lost. The days pass in virtual time.
+/// application behind the receiver is down for eight days, and the notification history brings back the lost
+/// notifications. The days pass in virtual time.
 struct AppStoreDemo {
     private static let app = AppStoreApp(bundleID: "com.example.ferry", appAppleID: 1_234_567_890)
     private static let outage: TimeInterval = 8 * 86_400

@@ -3,7 +3,7 @@
 package enum Demo {
     /// Plays all parts, and tells what happens on standard output.
     ///
-    /// - Throws: the error that keeps a part from its end.
+    /// - Throws: the error that ends a part early.
     package static func run() async throws -> DemoReport {
         let narrator = DemoNarrator()
         var report = try await BinaryDemo(narrator: narrator).run()

@@ -2,7 +2,7 @@ internal import Ferry
 
 /// The notifications of the demo, for either protocol.
 enum DemoBatch {
-    /// The limit for all outcomes.
+    /// The longest wait for all outcomes of a provider.
     static let limit: Duration = .seconds(20)
 
     static func device(_ number: Int) throws -> DeviceToken {

@@ -6,7 +6,7 @@ struct DemoNarrator {
     private let start = ContinuousClock.now
     /// Whether the server is Ferry's gateway, which discards nothing.
     var isBeforeGateway = false
-    /// The last known limit of unsettled notifications. Nil before the first.
+    /// The last known limit of unsettled notifications. Nil before the first event `windowAdjusted`.
     private var window: Int?
     /// Whether an error response on the current connection has named the rejected notification.
     private var hasRejection = false
@@ -39,7 +39,7 @@ struct DemoNarrator {
         if let text = Self.text(event) { self.say(text) }
     }
 
-    /// Tells that fewer notifications may be unsettled. Leaves out that there may be more again.
+    /// Tells that the limit of unsettled notifications fell. Says nothing if the limit rose.
     private mutating func tell(window: Int) {
         defer { self.window = window }
         let narrowing =

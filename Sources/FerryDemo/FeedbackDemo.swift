@@ -12,7 +12,7 @@ struct FeedbackDemo {
     var title = ""
     var narrator: DemoNarrator
 
-    /// Reads the list twice, because reading clears it.
+    /// Reads the list twice. The second reading must bring nothing, because the first one clears the list.
     func run(host: String, port: Int, _ credentials: TestCredentials) async throws -> [DemoReport.Row] {
         var configuration = FeedbackConfiguration(host: host, port: port, identity: credentials.client)
         configuration.logger = .silent

@@ -4,15 +4,15 @@ internal import FerryForwarding
 internal import FerryGateway
 internal import FerryTesting
 
-/// The gateway's part of the demo: a client that speaks only the binary protocol delivers over HTTP/2, gets its error
-/// responses, repeats their followers, and reads the feedback list.
+/// The gateway's part of the demo: a client that speaks only the binary protocol delivers over HTTP/2, gets error
+/// responses, repeats the notifications after a rejected one, and reads the feedback list.
 struct GatewayDemo {
     static let count = 2000
     /// The numbers of notifications with bad device tokens, and of those whose devices lost the app. The first
-    /// notification is good: the gateway tells no rejection before something was accepted.
+    /// notification is good: the gateway sends no error response before something was accepted.
     static let bad = [500, 501, 1234]
     static let gone = [7, 432, 1111]
-    /// Longer than the gateway takes for an error response.
+    /// The settle time of the client, longer than the gateway takes for an error response.
     private static let settleTime: Duration = .seconds(1)
 
     let narrator: DemoNarrator
@@ -123,7 +123,7 @@ struct GatewayDemo {
                 expected: bad.count,
                 actual: self.rejections.tokens.count
             ),
-            // A machine that is slow leaves them to the next push.
+            // On a slow machine, the gateway leaves some bad tokens to the next push.
             .init(
                 what: "gateway: bad tokens, told by error responses or left to the next push",
                 expected: bad.count,

@@ -3,8 +3,8 @@ internal import FerryForwarding
 internal import FerryPlatform
 internal import FerryTesting
 
-/// The HTTP/2 part of the demo: one batch with a provider token. APNs rejects some notifications, and leaves in the
-/// middle.
+/// The HTTP/2 part of the demo: one batch with a provider token. APNs rejects some notifications, and sends GOAWAY in
+/// the middle.
 struct HTTP2Demo {
     static let count = 20_000
     /// The number of notifications after which APNs sends GOAWAY, once.
@@ -15,7 +15,8 @@ struct HTTP2Demo {
     /// The numbers of notifications with bad device tokens, and of those whose devices lost the app.
     static let bad = [999, 5000, 5001, 12_345, 19_999]
     static let gone = [7, 4321, 11_111]
-    /// The number of the notification that APNs wants to receive again a little later.
+    /// The number of the notification that APNs refuses once with `tooManyRequests`, so that the provider sends it
+    /// again.
     static let hasty = 15_000
 
     let narrator: DemoNarrator

@@ -3,8 +3,8 @@ internal import Ferry
 /// Tells the events of an HTTP/2 provider in plain words.
 struct HTTP2Narrator {
     let narrator: DemoNarrator
-    /// The number of resent notifications that were not told yet. APNs leaves them one by one, and one line tells them
-    /// all.
+    /// The number of resent notifications that no line has told yet. APNs leaves them unprocessed one by one, and one
+    /// line tells the sum.
     private var resent = 0
 
     init(narrator: DemoNarrator) {

@@ -4,17 +4,17 @@ internal import FerryTerminal
 internal import FerryTesting
 internal import Logging
 
-/// The migration part of the demo: devices move from the binary protocol to HTTP/2 share by share, and back, while notifications
-/// go out. Then HTTP/2 is killed, and the binary protocol takes over.
+/// The migration part of the demo: devices move from the binary protocol to HTTP/2 share by share, and back, while
+/// notifications go out. Then the HTTP/2 server is stopped, and the binary protocol takes over.
 struct MigrationDemo {
     static let shares: [Double] = [0, 10, 50, 100, 0]
-    /// The number of notifications at each share, and of devices that get them in turn.
+    /// The number of notifications at each share, and the number of devices that get them in turn.
     static let count = 2000
     static let devices = 500
     /// The number of notifications after the kill.
     static let afterKill = 1000
 
-    /// The number of notifications with a bad device token, at each share.
+    /// The numbers of the devices whose tokens both servers reject.
     static let bad = [17, 333]
 
     let narrator: DemoNarrator
@@ -50,7 +50,7 @@ struct MigrationDemo {
             provider.rule = MigrationRule(share: share)
             try await self.submit(sent..<sent + Self.count, to: provider)
             sent += Self.count
-            // What was sent last has no outcome when the share changes.
+            // The last 200 notifications may have no outcome yet when the share changes.
             await self.settled(by: provider, reaches: sent - 200)
         }
         _ = await provider.drain(within: DemoBatch.limit)
@@ -59,7 +59,8 @@ struct MigrationDemo {
         provider.rule = MigrationRule(share: 100)
         let events = provider.events(of: .http2, bufferingNewest: 1000)
         await apns.stop(within: .zero)
-        // What is written before the provider has noticed may have arrived, and would not go over.
+        // A notification that is written before the provider notices the end may have arrived. It would not go over to
+        // the binary protocol.
         await self.waitForEnd(of: events)
         try await self.submit(sent..<sent + Self.afterKill, to: provider)
         sent += Self.afterKill
@@ -68,7 +69,7 @@ struct MigrationDemo {
         return try self.compare(report, provider.report, moved, sent: sent)
     }
 
-    /// Waits until a connection has ended, at most as long as outcomes may take.
+    /// Waits until a connection has ended, for at most ``DemoBatch/limit``.
     private func waitForEnd(of events: ProviderEvents) async {
         let waiting = Task { for await case .disconnected in events { return } }
         let limit = Task {
@@ -79,7 +80,7 @@ struct MigrationDemo {
         limit.cancel()
     }
 
-    /// Waits until so many notifications have their outcome.
+    /// Waits until `count` notifications have their outcome, for at most ``DemoBatch/limit``.
     private func settled(by provider: MigratingProvider, reaches count: Int) async {
         let end = ContinuousClock.now + DemoBatch.limit
         while provider.counts.settled < count, ContinuousClock.now < end {

@@ -6,9 +6,10 @@ package struct DoctorReport: Sendable {
     /// The host as `HOST:PORT`; nil if only credentials were checked.
     var host: String?
     var findings: [Finding]
-    /// The requests that a receiver got; nil for other hosts.
+    /// The description of the requests that a receiver got, or the reason why it got none; nil if no receiver was
+    /// examined.
     var sent: String?
-    /// The advice if no fault was found.
+    /// The advice if a host was examined and no fault was found.
     var elsewhere = Self.elsewhere
 
     func count(_ severity: Finding.Severity) -> Int {

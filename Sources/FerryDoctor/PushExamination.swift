@@ -37,7 +37,7 @@ package struct PushExamination: Sendable {
     /// The file of `--passphrase-file`.
     package var passphraseFile: String?
     package var tokenKey: TokenKey?
-    /// The environment that the certificate must support, if the server's name does not show it.
+    /// The environment that the certificate must support; nil for the environment that the server's name shows.
     package var environment: CertificateSummary.Environment?
     /// The limit of each step.
     package var limit: Duration
@@ -106,7 +106,7 @@ package struct PushExamination: Sendable {
         return Self.http2Ports.contains(self.port(endpoint)) ? .offered : .none
     }
 
-    /// - Parameter hasTokenKey: whether a key can sign provider tokens.
+    /// - Parameter hasTokenKey: whether a key for provider tokens was given, and its checks found no fault.
     private func hostFindings(
         _ endpoint: Endpoint,
         _ certificate: CertificateFacts?,

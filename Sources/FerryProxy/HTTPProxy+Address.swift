@@ -1,4 +1,5 @@
-/// The reason why a text names no usable proxy. The sentence quotes nothing of the text, which may hold a password.
+/// The reason why a text names no usable proxy. Of the text, which may hold a password, the sentence quotes at most
+/// host and port of the proxy.
 package struct ProxyAddressFault: Error, Equatable, Sendable, CustomStringConvertible {
     package let description: String
 
@@ -13,8 +14,8 @@ extension HTTPProxy {
         self.init(host: host, port: port, userName: userName, password: password)
     }
 
-    /// Reads an address of a variable: `http://USER:PASSWORD@HOST:PORT`. Scheme, user name and password may be missing.
-    /// User name and password may be percent-encoded.
+    /// Reads an address of a variable: `http://USER:PASSWORD@HOST:PORT`. Scheme, user name and password may be
+    /// missing. User name and password may be percent-encoded. A path is ignored.
     init(variable name: String, value: String) throws(ProxyAddressFault) {
         var rest = value[...]
         if let mark = rest.firstRange(of: "://") {
@@ -41,7 +42,7 @@ extension HTTPProxy {
             )
         }
         self.init(host: host, port: port, userName: userName, password: password)
-        // The fault names the host of the proxy only.
+        // The fault names only host and port of the proxy, and no password.
         if let fault = self.fault(connectingTo: host) { throw ProxyAddressFault("\(name): \(fault)") }
     }
 

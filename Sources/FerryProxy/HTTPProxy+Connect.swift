@@ -1,8 +1,8 @@
 internal import FerryPlatform
 
 extension HTTPProxy {
-    /// Returns the reason why the settings or the host behind the proxy cannot be part of a request; nil if they can. A
-    /// line break in a name could add lines to the request.
+    /// Returns the reason why the settings, or the host behind the proxy, cannot be used; nil if they can. A line
+    /// break in a host name could add lines to the request.
     package func fault(connectingTo host: String) -> String? {
         let isClean: (String) -> Bool = { !$0.isEmpty && $0.utf8.allSatisfy { 0x21...0x7e ~= $0 } }
         guard isClean(self.host), isClean(host) else {
@@ -17,7 +17,7 @@ extension HTTPProxy {
 
     /// Returns the request that opens a tunnel.
     ///
-    /// - Parameter target: host and port behind the proxy.
+    /// - Parameter target: host and port behind the proxy, as `HOST:PORT`.
     func connectRequest(to target: String) -> String {
         var lines = ["CONNECT \(target) HTTP/1.1", "Host: \(target)"]
         if self.userName != nil || self.password != nil {

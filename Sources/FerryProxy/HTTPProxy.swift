@@ -1,7 +1,7 @@
 /// An HTTP proxy for connections, used through CONNECT (RFC 9110, 9.3.6).
 ///
-/// The connection to the proxy is not encrypted. TLS to APNs runs inside it, so the proxy sees only host and port. The
-/// password appears in no description.
+/// The connection to the proxy is not encrypted. TLS to the server runs inside the tunnel, so the proxy sees only
+/// host and port of the server. The password appears in no description.
 public struct HTTPProxy: Sendable, Hashable {
     /// The host of the proxy: a name or an address. A name is resolved again for each connection.
     public var host: String

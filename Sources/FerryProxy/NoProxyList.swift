@@ -19,7 +19,7 @@ package struct NoProxyList: Equatable, Sendable {
     }
 
     private enum Entry: Equatable, Sendable {
-        /// A name in lower case, without dots around it.
+        /// A name in lower case, without a dot before it and behind it.
         case domain(String)
         case network(IPNetwork)
     }

@@ -25,14 +25,14 @@ package struct ProxyAnswer {
     private static let statusLength = 13
 
     private var bytes = ByteBuffer()
-    /// The bytes of interim heads, which were parsed and removed.
+    /// The number of bytes of the heads that were parsed and removed.
     private var dropped = 0
     /// The length of the prefix of `bytes` that was searched and does not contain the end of the head.
     private var scanned = 0
 
     package init() {}
 
-    /// Adds bytes. Call it until the result is not `needMore`.
+    /// Adds bytes. Call it again only while the result is `needMore`.
     package mutating func append(_ more: ByteBuffer) -> Result {
         self.bytes.writeImmutableBuffer(more)
         while true {

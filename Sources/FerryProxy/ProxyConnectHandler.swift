@@ -11,8 +11,8 @@ package import NIOCore
 ///       another answer, or the end
 /// ```
 ///
-/// A failure is a ``ProxyError`` in the pipeline. The handler has no time limit, so the owner sets one. Use the handler
-/// on the channel's event loop.
+/// After a failure, the handler fires a ``ProxyError`` in the pipeline. The handler has no time limit, so the owner
+/// sets one. Use the handler on the channel's event loop.
 package final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannelHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer
@@ -38,7 +38,7 @@ package final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannel
         self.target = (host.contains(":") ? "[\(host)]" : host) + ":\(port)"
     }
 
-    /// Whether the proxy has not answered yet.
+    /// Whether the handler waits for the proxy's answer. False once the tunnel is open or has failed.
     package var isWaiting: Bool { self.state == .asking }
 
     package func channelActive(context: ChannelHandlerContext) {

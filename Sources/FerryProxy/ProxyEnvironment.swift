@@ -21,15 +21,16 @@ package struct ProxyEnvironment: Sendable {
     private let variable: (name: String, value: String)?
     private let exceptions: NoProxyList
 
-    /// - Parameter variables: the environment; that of this process by default.
+    /// - Parameter variables: the environment variables; by default those of this process.
     package init(_ variables: [String: String] = ProcessInfo.processInfo.environment) {
         self.variable = Self.first(["https_proxy", "HTTPS_PROXY"], of: variables)
         self.exceptions = NoProxyList(Self.first(["no_proxy", "NO_PROXY"], of: variables)?.value ?? "")
     }
 
-    /// Returns the proxy for connections to a host; nil without a proxy.
+    /// Returns the proxy for connections to a host; nil if no variable names a proxy, or if `NO_PROXY` lists the
+    /// host.
     ///
-    /// - Throws: ``ProxyAddressFault`` when the variable names no proxy that can be used.
+    /// - Throws: ``ProxyAddressFault`` when the host needs a proxy, and the variable names none that can be used.
     package func proxy(for host: String) throws(ProxyAddressFault) -> Found? {
         guard let (name, value) = self.variable, !self.exceptions.contains(host) else { return nil }
         return Found(proxy: try HTTPProxy(variable: name, value: value), variable: name)

@@ -2,17 +2,17 @@
 package struct ProxyError: Error, Sendable, CustomStringConvertible {
     /// The ways in which a proxy fails to open a tunnel.
     package enum Fault: Equatable, Sendable {
-        /// The proxy answered with this status.
+        /// The proxy answered with this status, which is neither 2xx nor 407.
         case refused(status: Int)
         /// The proxy answered with status 407, and no user name was given.
         case wantsPassword
         /// The proxy answered with status 407 to the user name and the password.
         case refusesPassword
         case closed
-        /// The proxy sent something else than an answer of HTTP/1.x.
+        /// The proxy sent something other than an answer of HTTP/1.x.
         case notHTTP
         case answerTooLong
-        /// The connection to the proxy failed, with the system's reason.
+        /// The connection to the proxy failed, for this reason.
         case lost(String)
     }
 
@@ -20,7 +20,7 @@ package struct ProxyError: Error, Sendable, CustomStringConvertible {
     package let proxy: HTTPProxy
     /// Host and port behind the proxy.
     package let target: String
-    /// The system's error; nil unless the fault is ``Fault/lost(_:)``.
+    /// The error of the connection if the fault is ``Fault/lost(_:)``; nil for all other faults.
     package let cause: (any Error)?
 
     init(_ fault: Fault, _ proxy: HTTPProxy, target: String, cause: (any Error)? = nil) {

@@ -1,11 +1,11 @@
 /// The option `proxy` of a configuration, with `proxyUser` and the password of `proxyPasswordFile`.
 package enum ProxyOption {
-    /// Returns the proxy for connections to a host; nil without a proxy.
+    /// Returns the proxy for connections to a host; nil if the host is reached without a proxy.
     ///
     /// - Parameters:
     ///   - text: the value of `proxy`; nil if it was not given.
     ///   - password: the content of the file; nil if no file was named.
-    /// - Throws: ``ProxyAddressFault`` for options that do not fit together.
+    /// - Throws: ``ProxyAddressFault`` for options that do not fit together, or that name no proxy that can be used.
     package static func proxy(
         _ text: String?,
         userName: String?,

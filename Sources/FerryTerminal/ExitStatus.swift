@@ -2,7 +2,8 @@
 package enum ExitStatus: Int32, Error, Comparable {
     /// Everything was accepted, or a list was read to its end.
     case success = 0
-    /// A notification was not accepted, an acceptance turned out wrong, or a list was not complete.
+    /// A notification was not accepted, an acceptance turned out wrong, a list was not complete, or a check or a
+    /// benchmark failed.
     case notAllAccepted = 1
     case badUsage = 2
     /// No connection was made, or the credentials were refused.

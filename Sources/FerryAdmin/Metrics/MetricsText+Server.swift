@@ -11,7 +11,7 @@ extension MetricsText {
         )
     }
 
-    /// Adds the ends of certificates.
+    /// Adds the metric of certificate ends, with one series for each certificate.
     ///
     /// - Parameter server: the word for the server in the names of the metrics: `gateway`.
     package mutating func add(_ certificates: [CertificateStatus], of server: String) {

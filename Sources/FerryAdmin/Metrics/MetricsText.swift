@@ -8,7 +8,7 @@ package import FerryCore
 /// ferry_gateway_read_total{client="shop"} 12
 /// ```
 ///
-/// All series of one metric are added in one call, because the format wants them in a row.
+/// Add all series of one metric in one call, because the format requires that they follow each other.
 package struct MetricsText {
     package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -16,7 +16,7 @@ package struct MetricsText {
         case counter, gauge
     }
 
-    /// One value with the labels that distinguish it from the others of its metric.
+    /// One value with the labels that distinguish the series from the other series of the same metric.
     package struct Series {
         package var labels: [(name: String, value: String)]
         package var value: Double

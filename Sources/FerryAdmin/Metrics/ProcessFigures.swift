@@ -35,7 +35,8 @@ package struct ProcessFigures: Hashable, Sendable {
         return figures
     }
 
-    /// The start of the machine, in UNIX seconds. It is read once, because `/proc/stat` is long on a large machine.
+    /// The start of the machine, in UNIX seconds; 0 if the system does not report it. The start is read once, because
+    /// `/proc/stat` is long on a large machine.
     private static let bootedAt: Double = {
         let lines = Self.contents("/proc/stat", longest: 1 << 20)?.split(separator: "\n") ?? []
         return lines.first { $0.hasPrefix("btime ") }.flatMap { Double($0.dropFirst(6)) } ?? 0

@@ -1,7 +1,7 @@
 /// The rates of the last hour, in fixed memory: the counts of each of the last 360 steps of ten seconds.
 ///
-/// The present rate is that of the last ten to twenty seconds, so that few events make a steady figure. If the last two
-/// seconds do not agree with it, the rate has changed, and earlier counts are left out.
+/// The present rate is the average of the last ten to twenty seconds, so that few events make a steady figure. If the
+/// counts of the last two seconds do not fit the present rate, the rate has changed. Then earlier counts are left out.
 package struct RateHistory: Hashable, Sendable {
     /// The counts of one step.
     package struct Step: Hashable, Codable, Sendable {
@@ -24,8 +24,8 @@ package struct RateHistory: Hashable, Sendable {
 
     package static let seconds = 10.0
     package static let limit = 360
-    /// The shortest time that shows a change of rate, in seconds. A reader who asks each second sees the change within
-    /// three seconds.
+    /// The time whose counts are compared with the rate, in seconds. A reader who asks each second sees the change
+    /// within three seconds.
     private static let shortTime = 2.0
     /// The shortest time between two samples, in seconds.
     private static let pause = 0.5
@@ -36,9 +36,10 @@ package struct RateHistory: Hashable, Sendable {
     /// The counts when the present step began.
     private var base: Step
     private var last: Step
-    /// The counts of the last seconds. The first sample is the newest that is at least ``shortTime`` old, or the only one.
+    /// The counts of the last seconds. The first sample is the newest that is at least ``shortTime`` old, or the oldest
+    /// if no sample is so old.
     private var recent: [Sample]
-    /// The counts at the last change of the rate; nil if it has not changed.
+    /// The counts at the last change of the rate; nil if the rate has not changed.
     private var change: Sample?
 
     /// - Parameter now: a monotonic time in seconds.
@@ -50,14 +51,14 @@ package struct RateHistory: Hashable, Sendable {
     }
 
     /// Notes the counts since the start of the process. Call it at least once in ten seconds. Events in a longer gap
-    /// count for its first step.
+    /// count for the first step of the gap.
     package mutating func note(_ totals: Step, now: Double) {
         while now - self.beganAt >= Self.seconds {
             self.steps.append(totals - self.base)
             if self.steps.count > Self.limit { self.steps.removeFirst(self.steps.count - Self.limit) }
             self.base = totals
             self.beganAt += Self.seconds
-            // After a long sleep of the machine, the steps in between are skipped.
+            // After a gap of more than an hour, for example when the machine slept, no step is of the last hour.
             if now - self.beganAt > Self.seconds * Double(Self.limit) {
                 self.steps = []
                 self.beganAt = now
@@ -72,8 +73,8 @@ package struct RateHistory: Hashable, Sendable {
         if !steady.foretells(totals - first.totals, in: now - first.at) { self.change = first }
     }
 
-    /// Returns the events per second since the start of the last complete step, or since the rate changed if that was
-    /// later.
+    /// Returns the events per second since the start of the last complete step. The time begins later if the rate
+    /// changed since, or if no step is complete. Returns 0 if the time is less than one second.
     package func rate(now: Double) -> Rate {
         var start = Sample(at: self.beganAt, totals: self.base)
         if let step = self.steps.last { start = Sample(at: self.beganAt - Self.seconds, totals: self.base - step) }
@@ -93,7 +94,7 @@ extension Rate {
     }
 
     /// Whether chance alone could make these counts. In a Poisson distribution, 99 of 100 counts are within 2.5
-    /// deviations.
+    /// standard deviations.
     fileprivate func foretells(_ counts: RateHistory.Step, in time: Double) -> Bool {
         [(self.read, counts.read), (self.accepted, counts.accepted), (self.rejected, counts.rejected)].allSatisfy {
             abs(Double($1) - $0 * time) <= 2.5 * ($0 * time).squareRoot() + 0.5

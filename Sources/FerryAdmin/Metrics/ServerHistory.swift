@@ -2,7 +2,7 @@ internal import FerryCore
 internal import FerryPlatform
 internal import NIOCore
 
-/// The start of a server, and its rates of the last hour. All snapshots share them. Any thread may use it.
+/// The start of a server, and its rates of the last hour. All snapshots share this object. Any thread may use it.
 package final class ServerHistory: Sendable {
     /// The start of the server, in UNIX seconds.
     package let startedAt = Int(Date.now.timeIntervalSince1970)

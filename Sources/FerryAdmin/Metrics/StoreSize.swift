@@ -24,8 +24,8 @@ package struct StoreSize: Sendable {
         }
     }
 
-    /// The size of the store and of the files that SQLite keeps beside it, in bytes; nil if the disk does not answer in
-    /// time.
+    /// The size of the store and of the files that SQLite keeps beside it, in bytes; nil if the disk does not answer
+    /// within half a second.
     package var bytes: Int? {
         get async { await self.value.value(within: Self.patience) ?? nil }
     }

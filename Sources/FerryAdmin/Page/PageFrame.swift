@@ -3,8 +3,8 @@ internal import FerryPlatform
 
 /// A page for people: one HTML document with its style and its script. It loads nothing from elsewhere.
 ///
-/// The document is complete without its script. With it, the page asks `/status` every second, and writes each value
-/// into the element whose `data-b` names it: `path|form`, where the path goes through the members of the status.
+/// The document is complete without its script. With the script, the page asks `/status` every second, and writes each
+/// value into the element whose `data-b` names it: `path|form`, where the path goes through the members of the status.
 /// Sections that may come and go have a key, `aria-labelledby`. By this key, the script finds them in the next
 /// document.
 package enum PageFrame {

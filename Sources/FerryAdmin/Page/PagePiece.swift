@@ -1,6 +1,6 @@
 internal import FerryPlatform
 
-/// Pieces of a page for people that every service has.
+/// Parts of a page for people. The page of each service has them.
 package enum PagePiece {
     /// A column of a table.
     package typealias Column = (name: String, isNumber: Bool)
@@ -78,7 +78,8 @@ package enum PagePiece {
             """
     }
 
-    /// The troubles after the first, which is in the head of the page.
+    /// Returns the section of the troubles without the first trouble, because the first is in the head of the page.
+    /// Returns an empty text if there is at most one trouble.
     package static func troubles(_ troubles: [Condition]) -> String {
         guard troubles.count > 1 else { return "" }
         let lines = troubles.indices.dropFirst().map {
@@ -124,7 +125,8 @@ package enum PagePiece {
             """
     }
 
-    /// Returns a table with a row for each name in `counts`, the largest count first. Without counts it is empty.
+    /// Returns a table with a row for each name in `counts`, the largest count first. Returns an empty text without
+    /// counts.
     ///
     /// - Parameters:
     ///   - word: the heading of the column of names.

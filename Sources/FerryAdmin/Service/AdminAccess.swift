@@ -14,7 +14,7 @@ package struct AdminAccess: Sendable {
         case port
     }
 
-    /// The answer to a request that is not let in.
+    /// The reason why a request is not let in, with the status of the answer.
     package enum Refusal: Error, Hashable {
         /// The name of the host is not one of this service (421). A foreign page may have led a browser here, by
         /// pointing its own name at this address.
@@ -69,7 +69,7 @@ package struct AdminAccess: Sendable {
     }
 
     /// Whether a header has the token: as `Bearer TOKEN`, or as the password of `Basic`. Browsers and Prometheus can
-    /// send the latter.
+    /// send a password.
     private func isAuthorized(_ header: String?) -> Bool {
         guard let token else { return true }
         guard let header, let space = header.firstIndex(of: " ") else { return false }

@@ -1,7 +1,7 @@
 internal import FerryPlatform
 
 extension AdminAnswer {
-    /// An answer of one JSON object, with sorted members.
+    /// An answer of one JSON object, with sorted members; an answer with status 500 if the value cannot be encoded.
     package init(encoding value: some Encodable) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

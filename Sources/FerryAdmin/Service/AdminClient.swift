@@ -16,7 +16,7 @@ package struct AdminClient: Sendable {
     private let token: String?
 
     /// - Parameter path: the socket of the service.
-    /// - Throws: `TLSError`, but never without TLS.
+    /// - Throws: `TLSError` as `HTTPClient` declares, but never in fact, because the socket uses no trust roots.
     package init(socket path: String) throws(TLSError) {
         self.client = try HTTPClient()
         self.url = HTTPURL(socketPath: path)
@@ -26,6 +26,7 @@ package struct AdminClient: Sendable {
     /// - Parameters:
     ///   - url: the port of the service: `http://127.0.0.1:2199`.
     ///   - token: the token that a request must have; nil if the port needs no token.
+    /// - Throws: `TLSError` when the trust roots cannot be read.
     package init(url: HTTPURL, token: String?, trustRoots: TrustRoots) throws(TLSError) {
         var configuration = HTTPClient.Configuration()
         configuration.trustRoots = trustRoots
@@ -39,7 +40,7 @@ package struct AdminClient: Sendable {
         try await self.send(.GET, path, [], within: Self.limit)
     }
 
-    /// Returns the answer to `POST`, which is sent once. Only the socket accepts it.
+    /// Sends `POST` once, and returns the answer. Only the socket accepts `POST`.
     ///
     /// - Parameter limit: the longest time until the answer; nil for a minute.
     package func post(

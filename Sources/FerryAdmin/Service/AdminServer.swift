@@ -9,9 +9,9 @@ internal import NIOPosix
 
 /// The admin service of a process: HTTP/1.1 over a socket in the file system, and over a port if one is configured.
 ///
-/// It runs on its own event loop, so that slow or hostile connections delay nothing else. At most ``connectionLimit``
-/// connections are open on each. A further one closes the connection that is idle longest between two requests. If no
-/// connection is idle, it closes the one that has waited longest for a whole request.
+/// It runs on its own event loop, so that slow or hostile connections delay nothing else. The socket and the port have
+/// at most ``connectionLimit`` connections each. One connection more closes the connection that is idle longest between
+/// two requests. If no connection is idle, the connection is closed that has waited longest for its client.
 ///
 /// Stop every server: releasing the last reference closes nothing.
 package final class AdminServer: Sendable {
@@ -45,11 +45,12 @@ package final class AdminServer: Sendable {
     }
 
     package static let connectionLimit = 64
-    /// The largest body of a request, in bytes. The longest request names 500 letters, with 37 bytes for each.
+    /// The largest body of a request, in bytes. The longest request names 500 dead letters, with 37 bytes for each.
     private static let bodyLimit = 65_536
 
-    /// The longest time that a stop waits for answers that are being made. It is a little longer than a reader's wait
-    /// for a snapshot. Before the stop, the owner gives up slower work, such as a copy of a store.
+    /// The longest time that a stop waits for answers that are being made. It is a little longer than
+    /// ``StatusRoutes/patience``, a reader's wait for a snapshot. Before the stop, the owner gives up slower work, such
+    /// as a copy of a store.
     private static let answerLimit: Duration = .seconds(3)
 
     /// The number of answers that are being made. Any thread may use it.
@@ -61,7 +62,7 @@ package final class AdminServer: Sendable {
         func add(_ difference: Int) { self.state.withLock { $0 += difference } }
     }
 
-    /// The server of a port with its rule, which a reload may change.
+    /// The server of a port, and the access rule of the port. A reload may change the rule.
     fileprivate final class Open: Sendable {
         let port: Port
         let server: HTTPServer
@@ -83,9 +84,9 @@ package final class AdminServer: Sendable {
     /// A change of the port that can no longer fail.
     package struct PortSwitch: Sendable {
         fileprivate enum Change: Sendable {
-            /// The address stays, with another token or certificate.
+            /// The address stays, and so does whether it has TLS. The token or the certificate may be another.
             case keep(Port)
-            /// Another address, or no port.
+            /// The server of another address, or of the same address with TLS switched on or off; nil for no port.
             case replace(Open?)
         }
 
@@ -195,7 +196,7 @@ package final class AdminServer: Sendable {
 
     // MARK: Another port
 
-    /// Prepares a change of the port. Nothing has changed before ``commit(_:)``.
+    /// Prepares a change of the port, and binds a new address. The old port stays as it is until ``commit(_:)``.
     ///
     /// - Throws: a socket error when the address cannot be bound.
     package func prepare(_ port: Port?) async throws -> PortSwitch {
@@ -232,7 +233,7 @@ package final class AdminServer: Sendable {
     /// Closes the sockets and all connections.
     ///
     /// An answer that is still being made goes to the event loop later, so the loop must exist until then. If an answer
-    /// takes too long, the event loop is not ended.
+    /// takes longer than ``answerLimit``, the event loop is not ended.
     package func stop() async {
         await self.local?.stop(within: .seconds(1))
         await self.open.withLock { $0 }?.server.stop(within: .seconds(1))
@@ -322,8 +323,8 @@ package struct AdminAnswer: Sendable {
         }
     }
 
-    /// The headers keep the answer out of caches, frames and pages of other origins, and stop guesses of its type. The
-    /// server leaves out the body in answer to `HEAD`, and keeps its length.
+    /// The headers keep the answer out of caches, frames and pages of other origins, and stop guesses of its content
+    /// type. In answer to `HEAD`, the server leaves out the body, but sends the body's length.
     var serverAnswer: HTTPServerAnswer {
         var headers: HTTPHeaders = [
             "Content-Type": self.contentType, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",

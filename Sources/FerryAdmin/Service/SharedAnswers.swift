@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// The answers of one snapshot, each of which is made once.
+/// The answers of one snapshot. All readers of the snapshot share them.
 ///
 /// The page and the metrics of many clients take milliseconds. Without this class, frequent readers would take the
 /// processor from the service. All answers are of the same moment.

@@ -2,7 +2,7 @@ internal import Dispatch
 
 /// A value that is made again only after its lifetime, however many readers ask for it.
 ///
-/// The gateway's event loop makes the snapshot that all readers of the admin service share. Without this class, a
+/// The gateway's event loop makes the snapshot that all readers of the admin service share. Without this actor, a
 /// thousand readers would cause a thousand turns of the loop.
 package actor SharedValue<Value: Sendable> {
     /// The time for which a value is used.

@@ -9,8 +9,8 @@ package final class StatusRoutes: Sendable {
         fileprivate let metrics: @Sendable (_ storeBytes: Int?) -> MetricsText
         fileprivate let answers = SharedAnswers()
 
-        /// - Parameter metrics: makes the metrics from the status and the size of the store on disk, which is nil if there
-        ///   is no store, or its disk does not answer.
+        /// - Parameter metrics: makes the metrics from the status and the size of the store on disk, in bytes. The size
+        ///   is nil if there is no store, or if the disk does not answer.
         package init<Status: ServerStatus>(
             _ status: Status,
             page: @escaping @Sendable (Status) -> AdminAnswer,
@@ -26,7 +26,7 @@ package final class StatusRoutes: Sendable {
     package static let lifetime: Duration = .milliseconds(100)
     /// The longest time that a reader waits for a snapshot.
     package static let patience: Duration = .seconds(2)
-    /// The time between two steps of the history while nobody asks.
+    /// The pause between two snapshots of ``run()``. The history needs the counts at least once in ten seconds.
     private static let tick: Duration = .seconds(5)
 
     /// The sentence of the answer if no snapshot is made in time.

@@ -9,7 +9,8 @@ package struct Health: Hashable, Codable, Sendable {
     }
 }
 
-/// Events per second, averaged over the last ten to twenty seconds, or since the rate changed.
+/// Events per second, averaged over the last ten to twenty seconds, or since the start or the last change of the rate
+/// if that was later.
 package struct Rate: Hashable, Codable, Sendable {
     package var read: Double
     package var accepted: Double

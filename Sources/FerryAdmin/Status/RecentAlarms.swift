@@ -12,7 +12,7 @@ package struct AlarmLine: Hashable, Codable, Sendable {
     }
 }
 
-/// The last alarms, for operators. Any thread may use it.
+/// The last alarms, for operators: at most ``limit``. Any thread may use this object.
 package final class RecentAlarms: Sendable {
     package static let limit = 20
 

@@ -6,7 +6,7 @@ package protocol ServerStatus: Codable, Sendable {
     var now: Int { get }
     var startedAt: Int { get }
     var condition: Condition { get }
-    /// The troubles, each in one sentence, the worst first.
+    /// The troubles of the service, each in one sentence, the worst first. The list is empty if all is well.
     var troubles: [Condition] { get }
     var ready: Health { get }
     var delivering: Health { get }

@@ -6,7 +6,8 @@ internal import FerryTerminal
 
 /// The sockets of an admin service.
 struct AdminPlan {
-    /// A socket in the file system. If the program chose it, the server starts also if it cannot be made.
+    /// A socket in the file system. If the program chose its path, the server starts even if the socket cannot be
+    /// made.
     enum Socket: Equatable {
         case none
         case given(String)
@@ -20,7 +21,7 @@ struct AdminPlan {
         }
     }
 
-    /// The bytes of a token's file. A token has a line.
+    /// The number of bytes that are read of a token's file. The token is the first line.
     private static let longestToken = 4096
 
     var socket: Socket
@@ -32,7 +33,7 @@ struct AdminPlan {
 
     /// - Parameters:
     ///   - form: how the operator wrote the settings.
-    ///   - server: whose service it is.
+    ///   - server: the server whose admin service it is.
     ///   - store: the path of the store; nil without a store.
     ///   - path: the path of a file that has to be there, by its name and the word of its setting.
     init(

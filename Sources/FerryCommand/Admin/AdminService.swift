@@ -10,7 +10,8 @@ struct AdminService {
     /// The bound port; nil without a port.
     var port: Int? { self.server.port }
 
-    /// Begins to answer; nil if there is no socket and no port.
+    /// Begins to answer. Without a port, returns nil if there is no socket, or if a socket that the program chose
+    /// fails.
     ///
     /// - Parameters:
     ///   - routes: the routes that every server has.
@@ -36,7 +37,8 @@ struct AdminService {
         } catch {
             let reason = Sentence.of(error)
             guard case .chosen(let path) = plan.socket else { throw Self.failure(plan.socket.path, plan.port, reason) }
-            // A socket that nobody asked for fails no start. If the port cannot be had either, it was the cause.
+            // A socket that the program chose fails no start. If the start with the port alone fails, too, the port
+            // is the cause.
             let server = try await Self.listenOnPort(plan.port, answer)
             MessageWriter.shared.write(
                 .warning(
@@ -63,12 +65,12 @@ struct AdminService {
 
     /// Prepares another port; see ``AdminServer/prepare(_:)``.
     ///
-    /// - Throws: ``CommandFailure`` when it cannot be had. Nothing has changed then.
+    /// - Throws: ``CommandFailure`` when the port cannot be bound. Nothing has changed then.
     func prepare(_ plan: AdminPlan) async throws(CommandFailure) -> AdminServer.PortSwitch {
         do {
             return try await self.server.prepare(plan.port)
         } catch {
-            // An address such as 0.0.0.0 covers the others.
+            // An address such as 0.0.0.0 covers all other addresses, so this process may have the port itself.
             let isOwn = Listener.isTaken(error) && plan.port?.number == self.port
             throw Self.failure(nil, plan.port, Sentence.of(error) + (isOwn ? Self.ownPort : ""))
         }

@@ -24,7 +24,7 @@ struct AdminSettings {
 
     /// The socket in the file system; without it, the program chooses a place.
     var socket: String?
-    /// Without it there is no port.
+    /// The number of the port; nil for no port.
     var port: Int?
     var host: String?
     /// The file of the token that readers of the port must send.

@@ -12,13 +12,13 @@ enum TopScreen {
     }
 
     /// - Parameters:
-    ///   - command: the command for other places than a terminal.
+    ///   - command: the command to use if standard output is no terminal.
     ///   - screen: asks for the status, and returns its lines.
     static func run(insteadOf command: String, _ screen: @escaping @Sendable () async throws -> String) async throws {
         guard isatty(STDOUT_FILENO) == 1 else {
             throw CommandFailure.usage("'top' draws on a terminal: use '\(command)', also with --json.")
         }
-        // Its failure is a sentence, and must not vanish with the screen.
+        // The first request comes before the screen, so that the sentence of its failure stays visible.
         var text = try await screen()
         let isEnded = Locked(false)
         let signals = Signals { _ in isEnded.withLock { $0 = true } }
@@ -35,7 +35,7 @@ enum TopScreen {
             let head = fault.map { "\($0.printable)\n" } ?? ""
             terminal.draw(self.cut(head + text, lines: size.lines - 1, columns: size.columns))
             let answer = Locked<Result<String, any Error>?>(nil)
-            // Beside the keys: a gateway that hangs must not hold back the end.
+            // The request runs beside the wait for keys, because a gateway that hangs must not delay the end.
             asking = Task {
                 try? await Task.sleep(for: .seconds(1))
                 do {

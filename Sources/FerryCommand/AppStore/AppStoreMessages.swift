@@ -3,7 +3,7 @@ internal import FerryCore
 internal import FerryHTTP1
 internal import FerryTerminal
 
-/// What `ferry appstore serve` tells on standard error: at most ten lines a second, and how many there were more.
+/// The messages of `ferry appstore serve` on standard error: at most ten events a second, and the number of the rest.
 ///
 /// Anybody may post to the receiver, so a flood of posts must not become a flood of lines.
 final class AppStoreMessages: Sendable {
@@ -119,9 +119,9 @@ final class AppStoreMessages: Sendable {
         _ sentence: String,
         _ members: LogMessage.Members
     ) {
-        // Anybody may post, so a refusal is no trouble of this server.
+        // Anybody may post, so a refused post is no fault of this server.
         let level: LogMessage.Level = event == .refused ? .info : .warning
-        // A line that does not appear takes no other line's place.
+        // A line below the level does not appear, so it does not count for the limit.
         guard level >= LogPolicy.current.level else { return }
         let second = (ContinuousClock.now - self.start).components.seconds
         let (isShown, hidden) = self.state.withLock { state in
@@ -135,7 +135,7 @@ final class AppStoreMessages: Sendable {
             return (state.lines <= Self.linesPerSecond, hidden)
         }
         self.sayHidden(hidden)
-        // One line, whatever it quotes.
+        // A quoted text may have line breaks, but the message must stay one line.
         if isShown { self.write(LogMessage(event, level, sentence.printable, members)) }
     }
 }

@@ -23,7 +23,7 @@ struct AppArgument: ExpressibleByArgument, Equatable {
         guard isBundleID, 1...155 ~= bundleID.utf8.count else { return nil }
         self.app = AppStoreApp(bundleID: bundleID)
         guard parts.count == 2 else { return }
-        // The range is that of the type, and 0 is no app.
+        // Every positive number of the type is taken. 0 is no app.
         self.app.appAppleID = Int64(parts[1]).flatMap { $0 > 0 ? $0 : nil }
         self.hasBadNumber = self.app.appAppleID == nil
     }
@@ -52,7 +52,7 @@ enum EnvironmentArgument: String, ExpressibleByArgument, CaseIterable {
     }
 }
 
-/// What counts as a notification.
+/// The options that decide which notifications are genuine.
 struct AppStoreOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

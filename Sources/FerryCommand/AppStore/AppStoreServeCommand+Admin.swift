@@ -4,9 +4,10 @@ internal import FerryOpenSSL
 internal import FerryPlatform
 internal import FerryTerminal
 
-/// The alarms and errors of a receiver's messages, kept for operators. Any thread.
+/// The warnings and errors of a receiver's messages, kept for operators. Safe from any thread.
 final class AppStoreAlarms: Sendable {
-    /// The events that come again and again while a destination or a sender is in trouble: they would push out all others.
+    /// The events that repeat while a destination or a sender fails. They would push all other events out of
+    /// ``recent``.
     private static let frequent: Set<String> = Set(
         [AppStoreLogEvent.notDelivered, .postponed, .linesHidden].map(\.rawValue)
     )
@@ -23,10 +24,12 @@ final class AppStoreAlarms: Sendable {
 }
 
 extension AppStoreServeCommand {
-    /// Starts the admin service of a receiver; nil if there is no socket and no port.
+    /// Starts the admin service of a receiver. Without a port, returns nil if there is no socket, or if a socket that
+    /// the program chose fails.
     ///
-    /// It stands beside the control socket of the store. Operators have that one for lists of millions and for changes; it
-    /// shares its event loops with Apple's posts, and a receiver without a store has none.
+    /// The service is separate from the control socket of the store, which operators have for lists of millions and
+    /// for changes. The control socket shares its event loops with Apple's posts, and a receiver without a store has
+    /// none.
     static func start(
         _ plan: AdminPlan,
         _ watch: AppStoreWatch,

@@ -91,7 +91,7 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
 
     @OptionGroup(title: "Messages") var log: LogOptions
 
-    // Connections are bounded by the listener.
+    // The listener itself limits the connections of posts to the descriptors that are left.
     var socketCount: Int { 64 + self.outgoingConnections }
 
     private var outgoingConnections: Int {

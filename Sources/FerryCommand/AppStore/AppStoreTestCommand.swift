@@ -72,7 +72,7 @@ struct AppStoreTestCommand: AsyncParsableCommand, SocketCommand {
                     let test = try await client.testNotification(token)
                     if !test.attempts.isEmpty || ContinuousClock.now >= end { return test }
                 } catch {
-                    // Apple knows the notification a moment later.
+                    // Apple may know the notification only a moment after it took the request.
                     guard error.code == .testNotificationNotFound, ContinuousClock.now < end else { throw error }
                 }
                 try await Task.sleep(for: .seconds(1))
@@ -82,9 +82,10 @@ struct AppStoreTestCommand: AsyncParsableCommand, SocketCommand {
         }
     }
 
-    /// Lets the process that has the store know Apple's certificates of now, whatever became of the post.
+    /// Passes Apple's current certificates to the process that has the store, even if the post failed.
     private static func teach(_ store: String, _ test: AppStoreTestNotification) async {
-        // Without such a process, or with one of an earlier version, nothing learns.
+        // A failure is ignored: without such a process, or with one of an earlier version, nobody learns the
+        // certificates.
         _ = try? await ControlClient(store: store).ask(.learn(signedPayload: test.signedPayload))
     }
 

@@ -25,7 +25,7 @@ struct AppStoreVerifyCommand: AsyncParsableCommand {
             """
     )
 
-    /// The longest input in bytes, and the longest line: what the receiver takes of a post in version 1.
+    /// The longest input in bytes, and the limit for a line: the longest post of version 1 that the receiver takes.
     private static let longest = 2 << 20
 
     @Argument(help: ArgumentHelp("The file; - for standard input.", valueName: "file"))

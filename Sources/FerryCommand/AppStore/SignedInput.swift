@@ -3,7 +3,7 @@ internal import FerryCore
 
 /// The input of `ferry appstore verify`: the body of a post, or a signed text alone.
 struct SignedInput {
-    /// Without white space around it.
+    /// The input without white space around it.
     private let text: [UInt8]
 
     init(_ bytes: some Collection<UInt8>) {
@@ -28,7 +28,7 @@ struct SignedInput {
         try await verifier.verifyOnline(signedObject: String(decoding: self.signedText, as: UTF8.self))
     }
 
-    /// The sentence if the input is of another kind than the one that is wanted.
+    /// The sentence for an input of another kind than the one that is wanted; nil if the kind fits or is unknown.
     func otherKind(wantsTransaction: Bool) -> String? {
         guard let kind = SignedTextKind(signedText: self.signedText) else {
             let isPost = self.isObject && wantsTransaction

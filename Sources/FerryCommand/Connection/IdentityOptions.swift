@@ -15,7 +15,7 @@ enum CredentialSection: IdentitySection {
 
 typealias CredentialOptions = OptionArguments<CredentialSection>
 
-/// Options for the certificate and key of a server. No configuration can name others.
+/// Options for the certificate and key of a server. No configuration can replace them.
 enum ServerIdentitySection: IdentitySection {
     static let arguments = OptionArgument.of(ProviderOption.credentials)
 
@@ -39,7 +39,7 @@ extension OptionArguments where Section: IdentitySection {
         if self.isGiven("key"), self.cert == nil { throw ValidationError("--key needs --cert.") }
     }
 
-    /// Checks that a passphrase option comes with a file to open, if no configuration can name such a file.
+    /// Checks that a passphrase option comes with a file to open. Call it if no configuration names such a file.
     func validatePassphrase() throws {
         if self.passphraseFile != nil, !self.areGiven {
             throw ValidationError("--passphrase-file needs --p12, or --cert and --key.")
@@ -80,7 +80,8 @@ extension OptionArguments where Section: IdentitySection {
         }
     }
 
-    /// Returns the first line of the file of --passphrase-file. Nil without the option. A pipe can be read only once.
+    /// Returns the first line of the file of --passphrase-file. Nil without the option. Call it once: the file may be
+    /// a pipe.
     func passphrase() throws(CommandFailure) -> String? {
         guard let passphraseFile else { return nil }
         return try OptionFile(Self.passphraseOption, passphraseFile).firstLine()

@@ -48,7 +48,7 @@ struct OptionArgument: Sendable {
 
     // MARK: ArgumentParser
 
-    /// Whether it is `--name` and `--no-name`.
+    /// Whether the option has the two forms `--name` and `--no-name`.
     private var isInversion: Bool { self.option.flagForm == .onAndOff }
 
     /// The property that a type with this option would have.

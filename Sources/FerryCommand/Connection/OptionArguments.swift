@@ -17,8 +17,8 @@ extension OptionSection {
 
 /// The options of a section on the command line.
 ///
-/// ArgumentParser finds the properties of a type by its mirror, and this mirror has one for each row of the table. No page
-/// promises that: `OptionArgumentsTests` pins it.
+/// ArgumentParser finds the properties of a type by its mirror, and this mirror has one for each row of the table.
+/// Its documentation does not promise that, so `OptionArgumentsTests` checks it.
 struct OptionArguments<Section: OptionSection>: ParsableArguments, CustomReflectable {
     /// The given options, by their names on the command line.
     private var values: [String: OptionValue] = [:]
@@ -53,7 +53,8 @@ struct OptionArguments<Section: OptionSection>: ParsableArguments, CustomReflect
 
     /// The given value of an option.
     ///
-    /// - Parameter name: its name on the command line. Another is a fault of the command.
+    /// - Parameter name: the option's name on the command line. A name of no option in the section is a programming
+    ///   error.
     subscript(_ name: String) -> OptionValue? {
         guard let argument = Section.arguments.first(where: { $0.name == name }) else {
             preconditionFailure("the section has no option \(name)")

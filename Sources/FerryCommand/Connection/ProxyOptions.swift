@@ -26,8 +26,8 @@ extension OptionArguments where Section == ProxySection {
     /// Returns the proxy for connections to a host: that of the options, else that of the variables of the process, which
     /// is said on standard error. Nil: there is none. Reads the password.
     ///
-    /// - Parameter readsVariables: false for connections without TLS, which HTTPS_PROXY does not concern, and for those of
-    ///   the binary protocol.
+    /// - Parameter readsVariables: whether variables such as HTTPS_PROXY count. False for connections without TLS,
+    ///   and for those of the binary protocol.
     func httpProxy(to host: String, readsVariables: Bool = true) throws(CommandFailure) -> HTTPProxy? {
         guard let proxy = self.endpoint("proxy"), let port = proxy.port else {
             return readsVariables ? try Self.proxyOfVariables(for: host) : nil

@@ -53,7 +53,7 @@ extension OptionArguments where Section == ServerSection {
     ///
     /// - Parameters:
     ///   - purpose: the purpose in one word, "send" or "read".
-    ///   - file: a configuration that may name it instead.
+    ///   - file: a configuration that may name the server instead.
     func validate(for purpose: String, or file: NodeAPNSettings? = nil) throws {
         guard !self.namesServer, file?.namesServer != true else { return }
         let last = file == nil ? " or --sandbox" : ", --sandbox, or address or production in --config"

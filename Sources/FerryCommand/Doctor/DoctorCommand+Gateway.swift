@@ -22,7 +22,7 @@ extension DoctorCommand {
         }
     }
 
-    /// Prints the report of each upstream, and ends with the gravest status.
+    /// Prints the report of each upstream. Ends with the first of the statuses 2, 3 and 1 that a report has.
     func examineGateway(_ config: String) async throws {
         let plan = try GatewayCommand.plan(of: config)
         plan.sayProxies { Console.error($0) }

@@ -173,7 +173,7 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
             examination.serverName = self.server.serverName
             examination.needsHTTP2 = self.http2
             examination.trustRoots = try self.server.trustRoots() ?? file.trustRoots() ?? .system
-            // A gateway of the binary protocol is inside, and HTTPS_PROXY is for HTTPS.
+            // A gateway of the binary protocol is in the own network, and HTTPS_PROXY is for HTTPS.
             let readsVariables = examination.expectsHTTP2
             examination.proxy = try self.proxy.httpProxy(to: host.host, readsVariables: readsVariables)
         }

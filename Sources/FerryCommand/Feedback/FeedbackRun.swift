@@ -33,8 +33,8 @@ struct FeedbackRun {
         }
     }
 
-    /// Reads the list once, or repeatedly until SIGINT or SIGTERM. The first signal lets a reading finish, and the
-    /// second closes it. In both cases the tuples so far are written.
+    /// Reads the list once, or repeatedly until SIGINT, SIGTERM or SIGHUP. The first signal lets a reading finish,
+    /// and the second closes it. In both cases the tuples so far are written.
     ///
     /// - Throws: ``CommandFailure`` when the output cannot be written.
     func run() async throws -> ExitStatus {

@@ -12,7 +12,7 @@ extension AdminClient {
 
     /// Returns the body of an answer.
     ///
-    /// - Throws: ``CommandFailure`` when nobody answers, or the answer is a refusal, which is a sentence.
+    /// - Throws: ``CommandFailure`` when nobody answers, or with the sentence of an answer whose status is not 200.
     func ask(_ method: Method, _ path: String, _ body: [UInt8] = []) async throws(CommandFailure) -> [UInt8] {
         try Self.body(of: try await self.response(method, path, body))
     }

@@ -30,7 +30,8 @@ struct GatewayAdminService {
     let service: AdminService
     private let admin: GatewayAdmin
 
-    /// Begins to answer; nil if there is no socket and no port.
+    /// Begins to answer. Without a port, returns nil if there is no socket, or if a socket that the program chose
+    /// fails.
     ///
     /// - Throws: ``CommandFailure`` when a socket or port that was asked for cannot be had.
     static func start(

@@ -59,7 +59,7 @@ struct GatewayBackupCommand: AsyncParsableCommand {
         }
     }
 
-    /// The gateway has a working directory of its own.
+    /// The absolute path of the copy, because the gateway has a working directory of its own.
     private var path: String {
         self.file.hasPrefix("/") ? self.file : "\(FileManager.default.currentDirectoryPath)/\(self.file)"
     }
@@ -89,14 +89,14 @@ struct GatewayBackupCommand: AsyncParsableCommand {
                 "The gateway is of a version that makes no copies. Stop it, and run this command then, with --config: without "
                     + "a gateway it copies the store itself."
             )
-        // It has no store.
+        // The gateway has no store.
         case 409:
             let sentence = String(decoding: response.body, as: UTF8.self).prefix { $0 != "\n" }
             throw CommandFailure.usage(String(sentence).printable)
         default: break
         }
         let copy = try AdminClient.decoded(StoreCopy.self, try AdminClient.body(of: response))
-        // Under systemd the gateway has a /tmp of its own.
+        // Under systemd the gateway may have a /tmp of its own.
         guard access(copy.path, F_OK) == 0 else {
             throw CommandFailure.refused(
                 "The gateway has made \(copy.path.printable) where this command does not see it: its unit gives it "

@@ -5,7 +5,7 @@ internal import FerryTerminal
 
 /// The option `--config` in the help of a command below `ferry gateway`.
 ///
-/// Help shows no options of a parent command. The parent takes the value before this one can: ask
+/// Help shows no options of a parent command. The parent takes the value before this option can, so read
 /// ``GatewayCommand/config``.
 struct ShownConfigOption: ParsableArguments {
     @Option(help: ArgumentHelp("The gateway's configuration, which leads to its admin socket.", valueName: "file"))

@@ -82,7 +82,7 @@ extension GatewayCommand {
         let isInWindow = Console.isTerminal || Console.isInputTerminal
         let hangUps = isInWindow ? nil : Signals.eachHangUp { Task { await reloader.reload() } }
         defer { withExtendedLifetime(hangUps) {} }
-        // Each shard has an event loop of its own, and an owner whose loop hangs loses its shard.
+        // The watchdog needs no loop of a shard: an owner whose event loop hangs loses the shard to another node.
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         try await service.waitForEnd(status, on: eventLoop, hangUpEnds: isInWindow) { try Console.print(line) }
         await reloader.close()
@@ -96,7 +96,7 @@ extension GatewayCommand {
         guard isKept, unlisted == 0 else { throw ExitStatus.notAllAccepted }
     }
 
-    /// Checks that the database can be used, and that this process has ports and descriptors for all its shards.
+    /// Checks that the database can be used, and that this process has ports and descriptors for all shards there.
     static func check(_ database: GatewayDatabase, _ plan: GatewayPlan) async throws(CommandFailure) {
         let shards: Int
         do throws(PostgresError) {
@@ -105,7 +105,7 @@ extension GatewayCommand {
             throw CommandFailure(error, of: "store.postgres")
         }
         try GatewayDatabase.checkPorts(plan.gateway.doors, shards: shards)
-        // A take-over with too few descriptors would end the process, and then the next one.
+        // With too few descriptors, a take-over would end this process, and then the process that takes its shards.
         let needed = GatewayRoom.needed(upstreams: plan.upstreams.count, gateways: shards)
         try FileDescriptorLimit.require(sockets: needed)
     }

@@ -61,11 +61,11 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
     @OptionGroup(title: "Messages")
     var log: LogOptions
 
-    /// How long a shutdown may take without a store: the clients' end, and what APNs has not answered. With one, a store
-    /// that hangs may take as long.
+    /// How long a shutdown may take. Without a store, it waits for the clients' end and for the answers of APNs. With
+    /// a store, it may take this long if the store hangs.
     static let shutdownLimit: Duration = .seconds(30)
 
-    // The listener bounds the connections of clients.
+    // The listener itself limits the connections of clients to the descriptors that are left.
     var socketCount: Int { 64 }
 
     func run() async throws {
@@ -161,15 +161,16 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         }
         let ports = Self.ports(gateway, admin: adminPort, isList: plan.isListenList)
         let line = GatewayProgress.show(gateway)
-        // A terminal that closes sends SIGHUP, and the gateway of a window ends with it.
+        // A terminal that closes sends SIGHUP, and a gateway that runs in a terminal ends with it.
         let isInWindow = Console.isTerminal || Console.isInputTerminal
-        // They are heard until the end is over: meanwhile a reload says that it comes too late.
+        // SIGHUP is heard until the shutdown is over: a reload during the shutdown is refused, with a message.
         let hangUps = isInWindow ? nil : Signals.eachHangUp { Task { await reloader.reload() } }
         let status = Self.statusLine(of: gateway)
         try await service.waitForEnd(status, on: gateway.eventLoop, hangUpEnds: isInWindow) {
             try Console.print(ports)
         }
-        // The stop of the admin service waits for answers that are being made.
+        // The stop of the admin service waits for answers that are being made. The answer to a backup could take
+        // long.
         gateway.giveUpCopy()
         await reloader.close()
         await line?.end()

@@ -10,7 +10,7 @@ struct GatewayDatabase: Hashable {
 
     /// A connection string of libpq. It may hold a password.
     var connection: String
-    /// The name of this process. No other has it.
+    /// The name of this process. Each process at the database needs a name of its own.
     var node: String
     var away: ShardAway
     /// How long rejections are kept.
@@ -36,7 +36,8 @@ struct GatewayDatabase: Hashable {
             throw .usage("'store.fsync' is for 'store.path': PostgreSQL answers a commit when it is on its disk")
         }
         let node = store.node ?? ProcessInfo.processInfo.hostName
-        // It is a part of the session's name. PostgreSQL keeps 63 bytes of that, and only those of printable ASCII.
+        // The node is a part of the session's name. PostgreSQL keeps 63 bytes of a session's name, of printable
+        // ASCII.
         guard (1...40).contains(node.utf8.count), node.utf8.allSatisfy({ 0x21...0x7e ~= $0 }) else {
             throw .usage("'store.node' has to have 1 to 40 letters, digits and signs of ASCII, without spaces")
         }
@@ -49,7 +50,8 @@ struct GatewayDatabase: Hashable {
         self.rejections = store.rejections ?? .seconds(30 * 86_400)
     }
 
-    /// Checks that the ports of the shards are free of each other and of the feedback service.
+    /// Checks the ports of the shards of each entry: they are 65535 at most, are not the entry's feedback port, and
+    /// do not overlap those of another entry at the same host.
     ///
     /// - Parameter shards: the number of shards.
     static func checkPorts(_ doors: [Gateway.Door], shards: Int) throws(CommandFailure) {

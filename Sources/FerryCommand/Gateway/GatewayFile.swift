@@ -17,7 +17,8 @@ struct GatewayFile {
         var clientCA: String?
         /// Whether clients that know nothing newer than TLS 1.0 are accepted.
         var legacyTLS: Bool?
-        /// The server names (SNI) for which clients get this entry; nil for all others at the address.
+        /// The server names (SNI) whose clients get this entry; nil for clients that no other entry at the address
+        /// names.
         var serverNames: [String]?
         /// The name of the upstream of all clients that come through this entry; nil for each client's own.
         var upstream: String?
@@ -69,13 +70,13 @@ struct GatewayFile {
         /// A file with the client's certificate, in place of the fingerprint.
         var cert: String?
         var userID: String?
-        /// Whether any client matches. It is allowed on the loopback address only.
+        /// Whether every client matches. This is allowed only on a loopback address, and without proxies.
         var anyone: Bool?
         var topics: [String]
         /// The name of the client's upstream. It may be left out if there is only one upstream.
         var upstream: String?
         var mode: ClientIdentity.Mode
-        /// Whether it repeats the followers of an error response; without it, the gateway finds out.
+        /// Whether the client sends the notifications after a refused one again; nil if the gateway has to find out.
         var resends: Bool?
         /// Whether a notification that may have arrived is sent once more; nil for the value of
         /// ``GatewayFile/repeatsUnknown``.
@@ -153,7 +154,7 @@ struct GatewayFile {
 
     static let levels: OptionKind = .choice(LogMessage.Level.allCases.map(\.rawValue))
 
-    /// The place of a member of an entry of 'listen', for messages.
+    /// The name of a member of an entry of 'listen' in messages, such as `listen[1].port`.
     func listenMember(_ entry: Int, _ name: String) -> String {
         self.isListenList ? "listen[\(entry)].\(name)" : "listen.\(name)"
     }
@@ -161,7 +162,7 @@ struct GatewayFile {
     /// - Throws: ``OptionFault`` that names the first member at fault.
     init(_ text: [UInt8]) throws(OptionFault) {
         var object = try OptionObject(text, of: .gateway)
-        // The objects inside are read once all names here are known to exist.
+        // The inner objects are read after `end()`, which refuses unknown names in this object.
         let none = OptionObject(of: .gateway)
         if case .list = object.members["listen"] { self.isListenList = true } else { self.isListenList = false }
         let listen: [OptionObject]
@@ -210,7 +211,8 @@ extension OptionObject {
     /// The names that configurations of other programs have for an archive.
     private static let archiveNames: Set<String> = ["p12", "pfx", "pkcs12", "p12file", "pfxdata"]
 
-    /// Ends an object that has 'cert' and 'key'. An archive is named with its remedy.
+    /// Refuses the members that were not taken from an object with 'cert' and 'key'. The fault for an archive has a
+    /// remedy.
     fileprivate func endWithoutArchive() throws(OptionFault) {
         guard let name = self.members.keys.sorted().first(where: { Self.archiveNames.contains($0.lowercased()) }) else {
             return try self.end()

@@ -203,10 +203,10 @@ struct LetterChangeOptions: ParsableArguments {
         for id in self.ids { try APNSID.check(id) }
     }
 
-    /// The letters of one request that changes them. Many would delay the answers to clients.
+    /// The largest number of letters that one request changes. More would delay the gateway's answers to clients.
     private static let changeLimit = 100
 
-    /// Changes the letters page by page, until a failure.
+    /// Changes the letters, in several requests if need be. Stops at the first failure.
     ///
     /// - Parameter sleep: waits between requests. A test does not wait.
     func carryOut(
@@ -304,7 +304,7 @@ private struct LetterRequests {
     private let path: String
     private let client: AdminClient
     private let sleep: @Sendable (Duration) async throws -> Void
-    /// The time to wait before the next request; nil if the last request changed nothing.
+    /// The time to wait before the next request; nil if the last request was not a change.
     private var pause: Duration?
 
     init(_ path: String, _ client: AdminClient, sleep: @escaping @Sendable (Duration) async throws -> Void) {

@@ -5,8 +5,8 @@ internal import FerryTerminal
 
 /// The messages of a start and of an end.
 extension GatewayMessages {
-    /// - Parameter copiedAt: when the store was copied from another one, in UNIX seconds; nil unless this is the first start
-    ///   with the copy.
+    /// - Parameter copiedAt: when the store was copied from another one, in UNIX seconds; nil if the store is no
+    ///   copy, or was started before.
     func sayStart(_ counts: FateCounts, copiedAt: UInt32? = nil) {
         if let copiedAt {
             let time = Date(timeIntervalSince1970: Double(copiedAt)).formatted(.iso8601)
@@ -30,9 +30,9 @@ extension GatewayMessages {
         )
     }
 
-    /// Says that the end has begun, and what it waits for.
+    /// Says that the shutdown has begun, and what it waits for.
     ///
-    /// - Parameter limit: how long it may take.
+    /// - Parameter limit: how long the shutdown may take without a store.
     func sayStop(_ counts: FateCounts, within limit: Duration) {
         let waiting = counts.unanswered > 0 ? "; \(counts.unanswered) wait for an answer of APNs" : ""
         let alarms =

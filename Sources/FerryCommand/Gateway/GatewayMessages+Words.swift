@@ -4,7 +4,8 @@ internal import FerryTerminal
 
 /// The parts of sentences.
 extension GatewayMessages {
-    /// The library's sentence with the advice of a gateway: it serves TLS 1.2 at most, and RSA or ECDHE.
+    /// The library's sentence, with advice about 'legacyTLS' in place of the library's legacy profile. A gateway
+    /// serves TLS 1.2 at most, with RSA or ECDHE.
     func advice(_ reason: String) -> String {
         guard self.isLegacy else { return reason.replacing("the legacy profile", with: "'legacyTLS' in 'listen'") }
         let words = [

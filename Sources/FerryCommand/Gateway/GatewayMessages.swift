@@ -3,7 +3,7 @@ internal import FerryCore
 internal import FerryGateway
 internal import FerryTerminal
 
-/// What the gateway tells on standard error. Shows no device token.
+/// Writes the gateway's messages for standard error. They show no device token.
 final class GatewayMessages: Sendable {
     /// The topic of an upstream.
     struct Topic: Hashable, Comparable {
@@ -35,7 +35,7 @@ final class GatewayMessages: Sendable {
         }
     }
 
-    /// The names by their numbers. A reload adds some.
+    /// The names of clients and upstreams, by their numbers. A reload may add names.
     struct Names: Sendable {
         var clients: [String]
         /// The first topic of each client.
@@ -47,12 +47,12 @@ final class GatewayMessages: Sendable {
 
     private let names: Locked<Names>
     var clients: [String] { self.names.withLock { $0.clients } }
-    /// The name of a client. An event may come a moment before the names: of a client that an earlier process left, or of
-    /// one that a reload has just brought.
+    /// The name of a client, or "a client" if its name is not known yet. An event may come a moment before the names,
+    /// for a client that an earlier process left or a reload adds.
     func client(_ number: Int) -> String {
         self.names.withLock { $0.clients.indices.contains(number) ? $0.clients[number] : "a client" }
     }
-    /// The name of an upstream, with the same exception.
+    /// The name of an upstream, or "a new upstream" if its name is not known yet.
     func upstream(_ number: Int) -> String {
         self.names.withLock { $0.upstreams.indices.contains(number) ? $0.upstreams[number] : "a new upstream" }
     }
@@ -60,22 +60,22 @@ final class GatewayMessages: Sendable {
     var isLegacy: Bool { self.names.withLock { $0.isLegacy } }
     /// The file with each rejection, if there is one.
     let list: String?
-    /// Whether a store keeps what the list does not have, and each dead letter.
+    /// Whether the gateway has a store, which keeps each dead letter.
     let isStored: Bool
     /// Whether the store keeps the lines for the list. A store that several gateways share does not.
     private let keepsLines: Bool
     private let write: @Sendable (LogMessage) -> Void
-    /// The number of dead letters of each cause.
+    /// The number of dead letters by their cause.
     let losses = Locked<[Loss: Int]>([:])
-    /// The clients whose lengths count characters.
+    /// The clients that give the length of a payload in characters.
     private let miscounting = Locked<Set<Int>>([])
     /// The clients that sent bytes which are not a notification.
     private let violators = Locked<Set<Int>>([])
     /// The clients with notifications that may have arrived.
     private let doubts = Locked<Set<Doubt>>([])
-    /// The topics that wait.
+    /// The topics with an alarm: their notifications wait.
     let alarms = Locked<Set<Topic>>([])
-    /// The upstreams that take nothing.
+    /// The upstreams with an alarm: they take no notifications.
     let outages = Locked<Set<Int>>([])
 
     init(
@@ -159,7 +159,7 @@ final class GatewayMessages: Sendable {
                 return losses[loss] == 1
             }
             guard isFirst else { return }
-            // With a store it is a letter, unless the store did not take it before the end.
+            // A store keeps the notification as a letter, if it takes the letter before the end.
             let end = self.isStored ? "given up" : "lost"
             self.tell(
                 .lost,
@@ -216,7 +216,8 @@ final class GatewayMessages: Sendable {
                 self.listMembers([.limit: .number(limit)])
             )
         case .violation(let identity, let violation):
-            // A payload whose length counts characters also causes this, and that message has named it already.
+            // A payload length in characters also causes a violation, and the message about the length has named the
+            // client.
             guard !self.miscounting.withLock({ $0.contains(identity) }),
                 self.violators.withLock({ $0.insert(identity).inserted })
             else { break }

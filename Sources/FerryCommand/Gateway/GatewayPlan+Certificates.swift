@@ -4,7 +4,8 @@ internal import FerryPlatform
 internal import FerryTerminal
 
 extension GatewayPlan {
-    /// The certificates that this gateway shows or trusts. Those of its clients do not count, because their dates do not.
+    /// The certificates that this gateway shows or trusts. Those of its clients are left out, because their dates do
+    /// not count.
     ///
     /// - Parameter output: the path of a name in the configuration.
     static func certificates(

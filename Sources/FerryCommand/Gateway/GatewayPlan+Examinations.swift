@@ -24,7 +24,7 @@ extension GatewayPlan {
 
     /// The examination of each upstream, with its credentials and its proxy.
     ///
-    /// - Parameter limit: of each step.
+    /// - Parameter limit: the time limit of each step.
     func examinations(limit: Duration) -> [(upstream: String, examination: PushExamination)] {
         self.upstreamNames.indices.map { index in
             let upstream = self.upstreams[index]

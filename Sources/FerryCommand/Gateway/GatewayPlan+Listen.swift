@@ -37,7 +37,7 @@ extension GatewayPlan {
     /// Makes the door of an entry.
     ///
     /// - Parameters:
-    ///   - signs: the sign of each client.
+    ///   - signs: the sign by which each client is known.
     ///   - identities: the number of each client's identity behind this door.
     ///   - isShared: whether several gateways share their store.
     static func door(
@@ -48,7 +48,7 @@ extension GatewayPlan {
         _ output: (String) -> String,
         _ path: (String, String) throws -> String
     ) throws -> Gateway.Door {
-        // A listener reads it again; here its faults are found by --check, too.
+        // The listener reads the file of 'clientCA' again. The read here lets --check find its faults, too.
         var authorities: Set<[UInt8]> = []
         if let clientCA = try listen.clientCA.map({ try path($0, "clientCA") }) {
             let chain = try CertificateChain(
@@ -95,7 +95,8 @@ extension GatewayPlan {
         return TrustedProxies(networks, roundTrip: TimeAmount(listen.proxyRoundTrip ?? self.proxyRoundTrip))
     }
 
-    /// Checks that the entries at one address can share it.
+    /// Checks that the entries at one address can share it, and that clients which may be 'anyone' are on this
+    /// machine.
     static func checkAddresses(_ doors: [Gateway.Door], _ file: GatewayFile) throws(CommandFailure) {
         for (index, door) in doors.enumerated() {
             if let port = door.feedbackPort, port == door.port, port != 0 {
@@ -125,7 +126,7 @@ extension GatewayPlan {
             for (index, door) in doors.enumerated() {
                 guard let number = port(door) else { continue }
                 let address = Endpoint.text(door.host, number)
-                // Each entry without names has a port of its own if the system chooses it.
+                // If the system chooses the port, each entry without names has a port of its own.
                 if door.serverNames.isEmpty, number != 0 || first[address] == nil {
                     if let other = first[address] {
                         throw self.fault(
@@ -177,29 +178,30 @@ extension GatewayPlan {
         for member in ["p8", "cert", "key", "ca", "proxyPasswordFile"] {
             guard let file = upstream?.text(member) else { continue }
             let option = OptionFile("'\(member)'", output(file))
-            // A pipe can be read only once, and its content is not known here. It counts as changed if its name is.
+            // A pipe can be read only once, so its content is not known here. Only a change of its name counts as a
+            // change.
             if option.isRegular { settings += SHA256.hash(try option.bytes()) }
         }
         return GatewayTables.Upstream(
             name: name,
             key: GatewayUpstream.key(configuration, keyID: upstream?.text("keyId")),
-            // Passwords may be among the options.
+            // Only a hash is kept, because passwords may be among the options.
             settings: SHA256.hash(settings)
         )
     }
 }
 
 extension Gateway.Configuration {
-    /// Gives the sockets that the service manager has passed to the first entry of 'listen', and to those that share its
-    /// address.
+    /// Gives the service manager's sockets to the first entry of 'listen', and to the entries that share its address.
     ///
-    /// - Throws: ``CommandFailure`` when the world could send through one of them.
+    /// - Throws: ``CommandFailure`` when a client that may be 'anyone' could reach such a socket from another
+    ///   machine.
     mutating func pass(binary: PassedSocket?, feedback: PassedSocket?) throws(CommandFailure) {
         let first = self.doors[0]
         for index in self.doors.indices {
             let door = self.doors[index]
             func shares(_ port: Int?, _ firstPort: Int?) -> Bool {
-                // Without names, each entry has a port of its own if the system chooses it.
+                // If the system chooses the port, each entry without names has a port of its own.
                 index == 0 || door.host == first.host && port == firstPort && (port != 0 || !door.serverNames.isEmpty)
             }
             if shares(door.port, first.port) { self.doors[index].passed = binary }
@@ -219,11 +221,11 @@ extension Gateway.Configuration {
 /// The identities and the routes of a configuration, while its clients are read.
 struct ClientTable {
     private let upstreams: [GatewayTables.Upstream]
-    /// The upstream that each entry of 'listen' names.
+    /// The upstream that each entry of 'listen' names; nil if the entry names none.
     private let listeners: [Int?]
     private(set) var identities: [ClientIdentity] = []
     private(set) var routes: [Route] = []
-    /// The identity of each client at each upstream. Its own upstream is nil.
+    /// For each client, the number of its identity at each upstream. The key nil is the client's own upstream.
     private var numbers: [[Int?: Int]] = []
 
     init(_ upstreams: [GatewayTables.Upstream], _ listeners: [Int?]) {
@@ -234,7 +236,7 @@ struct ClientTable {
     /// Whether a client may come through an entry that names no upstream.
     var needsOwn: Bool { self.listeners.contains(nil) }
 
-    /// A name in the store that two identities have.
+    /// The first store name that two identities share, or that has more than 255 bytes; nil if there is none.
     var ambiguous: String? {
         var names: Set<String> = []
         return self.identities.map(\.storeName).first { !names.insert($0).inserted || $0.utf8.count > 255 }
@@ -266,7 +268,7 @@ struct ClientTable {
     private mutating func add(_ identity: ClientIdentity, _ topics: [String], at upstream: Int) -> Int {
         var identity = identity
         for topic in topics {
-            // APNs' answers about a topic with a credential hold for all clients.
+            // APNs' answers about a topic with a credential hold for all clients, so all clients share the route.
             let known = self.routes.firstIndex { $0.upstream == upstream && $0.topic.elementsEqual(topic.utf8) }
             if known == nil {
                 let key = self.upstreams[upstream].key

@@ -7,7 +7,7 @@ extension GatewayPlan {
     /// Sets the proxy of an upstream: that of the configuration, else that of the variables of the process.
     ///
     /// - Parameters:
-    ///   - index: the place of the upstream in ``upstreams``.
+    ///   - index: the index of the upstream in ``upstreams``.
     ///   - path: the path of a file that has to be there.
     mutating func setProxy(
         _ upstream: GatewayFile.Upstream,

@@ -33,7 +33,7 @@ struct GatewayPlan {
     var foundProxies: [(upstream: String, host: String, found: ProxyEnvironment.Found)] = []
     /// The certificates that this gateway shows or trusts.
     var certificates: [CertificateWarnings.Entry] = []
-    /// The files that were read, as they were before.
+    /// The files that were read, as they were before the reading.
     var files = ReadFiles()
 
     /// - Parameter tokens: the sources of provider tokens of this process.
@@ -48,7 +48,8 @@ struct GatewayPlan {
         let files = ReadFilesNote()
         func path(_ name: String, _ member: String) throws -> String {
             let path = output(name)
-            // It may be the secret itself. The errors of what reads the file know only the whole path.
+            // The name may be a secret in place of a path. Errors of a later read know only the whole path, and would
+            // show it.
             let file = FileName(path, givenAs: name)
             guard file.shown != nil else { throw Self.fault(file.sentence("does not exist", option: "'\(member)'")) }
             files.note(path)
@@ -185,7 +186,8 @@ struct GatewayPlan {
     /// Whether a listener takes clients that know nothing newer than TLS 1.0.
     var isLegacy: Bool { self.gateway.doors.contains { $0.tlsProfile == .legacy } }
 
-    /// Refuses one file for two purposes: the lines of the list in the store, or in the configuration, would destroy it.
+    /// Refuses one file for two purposes: the lines of the list of rejections, for one, would destroy the store or
+    /// the configuration.
     ///
     /// - Parameter configuration: the path of the configuration.
     func requireOwnFiles(beside configuration: String) throws(CommandFailure) {
@@ -227,7 +229,7 @@ struct GatewayPlan {
             ("anyone", client.anyone == true), ("userID", client.userID != nil),
             (client.cert == nil ? "fingerprints" : "cert", client.cert != nil || client.fingerprints?.isEmpty == false),
         ].filter { $0.1 }
-        // The second would count for nothing, and its client be a stranger.
+        // The second would be ignored, and a client with that sign alone would be refused.
         guard given.count < 2 else {
             throw self.fault("'\(given[0].0)' and '\(given[1].0)' are both given: a client is known by one of them")
         }
@@ -310,7 +312,7 @@ struct GatewayPlan {
         }
     }
 
-    /// The error in the words of a configuration: the library's remedies are calls.
+    /// The error with remedies that name members of the configuration. The remedies of the library name its calls.
     private static func naming(_ error: TLSError) -> String {
         let sentence = Sentence.of(error)
         guard let remedy = error.wrongCredentials?.remedy else { return sentence }

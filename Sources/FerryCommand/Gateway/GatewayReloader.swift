@@ -15,7 +15,7 @@ internal import FerryTerminal
 ///         └───────────────────┴── a failure ──▶ say why nothing changed
 /// ```
 actor GatewayReloader {
-    /// The objects that the process made of the present configuration, by the numbers of the gateway.
+    /// The present configuration. The index of an address or a watch is the number of the upstream in the gateway.
     private struct Present {
         var plan: GatewayPlan
         var addresses: [(name: String, address: String)]
@@ -26,7 +26,7 @@ actor GatewayReloader {
     private let config: String
     private let tokens: TokenSources
     private let gateway: any AdministeredGateways
-    /// Takes the names of a configuration that holds.
+    /// Takes the names of a configuration once it is in effect.
     private let rename: @Sendable (GatewayMessages.Names) -> Void
     /// The state that the service manager shows.
     private let statusLine: @Sendable () -> String
@@ -70,14 +70,14 @@ actor GatewayReloader {
         )
     }
 
-    /// Begins to answer on the admin socket and its port.
+    /// Begins to answer on the admin socket and the admin port. Returns the bound port; nil if there is none.
     func startAdmin() async throws -> Int? {
         self.admin = try await GatewayAdminService.start(self.present.plan, self.gateway, self.surroundings)
         return self.admin?.service.port
     }
 
-    /// Makes every later reload change nothing, and ends all watches and trials. A reload that is under way begins none:
-    /// nobody would end them. Call it as soon as the end has begun.
+    /// Makes every later reload change nothing, and ends all watches and trials. A reload that is under way begins no
+    /// new ones, because nobody would end them. Call it as soon as the shutdown has begun.
     func close() {
         self.isEnding = true
         self.watching.cancel()
@@ -85,10 +85,10 @@ actor GatewayReloader {
         self.trying = [:]
     }
 
-    /// Stops to answer on the admin socket and its port.
+    /// Stops answering on the admin socket and the admin port.
     func stopAdmin() async { await self.admin?.service.stop() }
 
-    /// Reads the configuration again. A second call waits for the first.
+    /// Reads the configuration again, after all earlier calls have ended.
     @discardableResult
     func reload() async -> ReloadAnswer {
         let before = self.last
@@ -169,7 +169,8 @@ actor GatewayReloader {
                 var settings = plan.upstreams[place]
                 if let right { settings.right = right }
                 let upstream = try GatewayCommand.upstream(settings, plan.upstreamNames[place], write: write)
-                // Each shard has a provider of its own. Their trials share a watch.
+                // With a right, this is the provider of one shard. The trial of the upstream gets a watch of its own
+                // below.
                 if right == nil { made.withLock { $0[place] = upstream.watch } }
                 return upstream
             }
@@ -195,14 +196,14 @@ actor GatewayReloader {
         return self.answer(plan, reloaded)
     }
 
-    /// Reads all files. A file system that hangs must not keep the end of the gateway waiting.
+    /// Reads all files outside the actor. A file system that hangs must not delay the shutdown of the gateway.
     @concurrent
     private static func plan(of config: String, _ tokens: TokenSources) async throws -> GatewayPlan {
         try GatewayCommand.plan(of: config, tokens)
     }
 
-    /// Refuses a change that a running gateway cannot make. Nothing else is taken then, so that the file and the process
-    /// never differ.
+    /// Refuses a change that a running gateway cannot make. The reload then takes nothing, so that the process never
+    /// runs with a part of the file.
     private func requireSame(_ plan: GatewayPlan) throws(CommandFailure) {
         let present = self.present.plan
         let fixed = [
@@ -216,7 +217,7 @@ actor GatewayReloader {
             ("rejections", present.rejections != plan.rejections),
             ("admin.socket", present.admin.socket != plan.admin.socket),
             ("admin.port", self.admin == nil && plan.admin.port != nil),
-            // The socket that listens there would have to be closed first, and then a reload could fail halfway.
+            // The listening socket of the port would have to be closed first, and then a reload could fail halfway.
             ("admin.cert", Self.turnsEncryption(at: present.admin.port, plan.admin.port)),
         ]
         let changed = fixed.filter { $0.1 }.map { "'\($0.0)'" }
@@ -233,7 +234,7 @@ actor GatewayReloader {
         return (old.tls == nil) != (new.tls == nil)
     }
 
-    /// Notes what holds from now on.
+    /// Makes a new configuration the present one.
     private func take(
         _ plan: GatewayPlan,
         _ configuration: Gateway.Configuration,
@@ -267,7 +268,7 @@ actor GatewayReloader {
         self.admin?.surround(self.surroundings)
     }
 
-    /// Tries the upstreams that have a new provider. A trial of other settings under the same name says nothing more.
+    /// Tries the upstreams that have a new provider. Ends the trials of their old settings, and of removed upstreams.
     ///
     /// - Parameter watches: the watches of the new providers, by the names of their upstreams.
     private func tryUpstreams(of plan: GatewayPlan, _ watches: [String: UpstreamWatch]) {

@@ -4,7 +4,7 @@ internal import FerryTerminal
 
 /// The status of a gateway as lines for a terminal.
 extension GatewayStatus: ShownStatus {
-    /// The clients that are shown. The busiest come first.
+    /// The largest number of clients that are shown: those that sent the most notifications.
     private static let shownClients = 8
 
     static var server: AdministeredServer { .gateway }

@@ -119,7 +119,8 @@ struct WaitingList {
         if !self.isJSON, shown == self.limit, rest > 0 { try print("and \(rest) more: --limit 0 shows all") }
     }
 
-    /// The sums of all pages. A page has what the gateway looks at in some turns of its event loop.
+    /// The sums of all pages. A page covers the notifications that the gateway examines in some turns of its event
+    /// loop.
     private func sums(_ client: AdminClient) async throws -> [WaitingSum] {
         var sums: [WaitingSum] = []
         var after: String?

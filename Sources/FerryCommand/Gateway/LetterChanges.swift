@@ -15,7 +15,7 @@ struct LetterChanges {
         if result == .done, mayHaveArrived { self.doubtful += 1 }
     }
 
-    /// The number of letters that were changed, and the reasons why others were not.
+    /// The number of letters that were changed, and the reasons why other letters were not.
     var summary: String {
         let words: [(LetterResult, String)] = [
             (.missing, "not there any more"), (.expired, "expired, and kept"),

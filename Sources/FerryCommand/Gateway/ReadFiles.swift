@@ -3,7 +3,7 @@ internal import FerryTerminal
 
 /// The files that a configuration was made of, and whether they have changed since.
 struct ReadFiles: Sendable {
-    /// A file at one time: another one, or another content, has another stamp.
+    /// The state of a file at one time. It differs for another file at the path, and after a change of the content.
     private struct Stamp: Hashable {
         var device: UInt64
         var inode: UInt64
@@ -32,10 +32,11 @@ struct ReadFiles: Sendable {
         self.stamps[path] = .some(Stamp(path))
     }
 
-    /// Adds other files. Their stamps count more than those that are here.
+    /// Adds the files of `other`. For a path in both, the stamp of `other` counts.
     mutating func add(_ other: ReadFiles) { self.stamps.merge(other.stamps) { $1 } }
 
-    /// The names of the files that are other ones now, without their directories. A file that is missing counts.
+    /// The names of the files that have changed since they were noted, without their directories. A missing file
+    /// counts.
     var changed: [String] {
         self.stamps.filter { $0.value != Stamp($0.key) }.keys.sorted().map { URL(filePath: $0).lastPathComponent }
     }

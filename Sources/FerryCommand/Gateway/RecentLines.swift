@@ -4,12 +4,12 @@ internal import NIOCore
 /// The lines of a log that were written in the last minute.
 final class RecentLines: Sendable {
     private static let lifetime: TimeAmount = .minutes(1)
-    /// The largest number of kept lines. After so many in a minute, another one says nothing new.
+    /// The largest number of kept lines. After so many lines in a minute, a further line says nothing new.
     private static let limit = 100
 
     private let times = Locked<[String: NIODeadline]>([:])
 
-    /// Adds a line. Returns false if it was added in the last minute.
+    /// Adds a line. Returns false if it was added in the last minute, or if too many lines were.
     func add(_ line: String, now: NIODeadline) -> Bool {
         self.times.withLock { times in
             if let last = times[line], now < last + Self.lifetime { return false }

@@ -11,8 +11,8 @@ final class ShardMessages: Sendable {
     private let write: @Sendable (LogMessage) -> Void
     /// The names of the present configuration.
     private let names: Locked<GatewayMessages.Names>
-    /// The messages of each shard's gateway, whose clients have numbers of their own. Those of the feedback service have no
-    /// shard.
+    /// The messages of each shard's gateway, which has its own numbers for clients. The key nil is for the feedback
+    /// service.
     private let gateways = Locked<[Int?: GatewayMessages]>([:])
 
     init(
@@ -38,7 +38,7 @@ final class ShardMessages: Sendable {
         self.of(shard).take(.init(tables, isLegacy: self.names.withLock { $0.isLegacy }))
     }
 
-    /// The messages of a shard's gateway.
+    /// The messages of a shard's gateway; those of the feedback service for nil.
     func of(_ shard: Int?) -> GatewayMessages {
         let names = self.names.withLock { $0 }
         return self.gateways.withLock { gateways in

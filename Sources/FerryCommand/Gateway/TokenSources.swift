@@ -15,7 +15,7 @@ final class TokenSources: Sendable {
 
     private struct State {
         var sources: [Key: ProviderTokenSource] = [:]
-        /// The keys that were asked for since ``forgetOthers()``.
+        /// The keys that were asked for since ``begin()``.
         var used: Set<Key> = []
     }
 
@@ -46,10 +46,10 @@ final class TokenSources: Sendable {
         return source
     }
 
-    /// Begins to read a configuration.
+    /// Call it before a configuration is read again.
     func begin() { self.state.withLock { $0.used = [] } }
 
-    /// Forgets the keys that the configuration does not have, once it holds.
+    /// Forgets the sources that were not asked for since ``begin()``. Call it once the configuration is in effect.
     func forgetOthers() {
         self.state.withLock { state in state.sources = state.sources.filter { state.used.contains($0.key) } }
     }

@@ -1,7 +1,7 @@
 /// The times at which an upstream is tried again.
 ///
-/// The looks are close together, because only a trial ends the failure of a connection that was lost while nobody sends.
-/// An upstream that keeps failing is tried after pauses that double, so that a server in trouble is not asked every few
+/// An upstream is looked at often, because only a trial ends the failure of a lost connection while nobody sends. An
+/// upstream that keeps failing is tried after pauses that double, so that a failing server is not asked every few
 /// seconds.
 struct TrialPace: Sendable {
     /// The time between two looks at an upstream, and the pause after its first failed trial.
@@ -28,7 +28,8 @@ struct TrialPace: Sendable {
         self.pause = min(self.pause * 2, self.longest)
     }
 
-    /// Notes a look at the upstream. A connection since the last look counts also if it is lost already.
+    /// Notes a look at the upstream. A connection since the last look counts as a success, even if it is lost
+    /// already.
     ///
     /// - Parameter connections: the number of connections that notifications have had so far.
     mutating func looked(isFailing: Bool, connections: Int) {
@@ -36,7 +37,8 @@ struct TrialPace: Sendable {
         self.connections = connections
     }
 
-    /// Notes that the upstream does not fail, or has not failed for a time. Its next failure is a new one.
+    /// Notes that the upstream works, or has worked since its last failure. Its next failure is followed by the
+    /// shortest pause.
     mutating func worked() {
         self.dueAt = nil
         self.pause = self.look

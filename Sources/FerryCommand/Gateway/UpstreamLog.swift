@@ -7,7 +7,7 @@ internal import NIOCore
 
 /// A log of an upstream, as messages of the gateway that name it.
 ///
-/// The provider logs the same trouble at most once a minute. The sentence is in the metadata of its log lines.
+/// The provider logs the same failure at most once a minute. The sentence is in the metadata of its log lines.
 struct UpstreamLog: LogHandler {
     /// The metadata that has the sentence, in order of preference.
     private static let sentences = [Self.error, "apns.reason", "apns.report", "apns.count"]
@@ -16,15 +16,16 @@ struct UpstreamLog: LogHandler {
 
     /// The name of the upstream in the configuration.
     let upstream: String
-    /// Whether the log is that of its side connections.
+    /// Whether the log is that of the upstream's side connections.
     let isSide: Bool
-    /// The watch that keeps the last failure; nil for side connections, which one client alone may need.
+    /// The watch that keeps the last failure; nil for side connections, whose failure may concern one client alone.
     private let watch: UpstreamWatch?
     let write: @Sendable (LogMessage) -> Void
     var metadata = Logger.Metadata()
     private var ownLevel: Logger.Level?
 
-    /// The level of the process's messages, which a reload may change.
+    /// The level that was set; without one, `debug` or `warning`, by the level of the process. A reload may change
+    /// that.
     var logLevel: Logger.Level {
         get { self.ownLevel ?? (LogPolicy.current.level == .debug ? .debug : .warning) }
         set { self.ownLevel = newValue }
@@ -51,8 +52,8 @@ struct UpstreamLog: LogHandler {
         Logger(label: "ferry.upstream") { _ in UpstreamLog(upstream: name, watch: watch, write: write) }
     }
 
-    /// A logger for the side connections of the upstream with this name. Each is a new provider, and would log the
-    /// trouble of the last one again.
+    /// A logger for the side connections of the upstream with this name. Each side connection is a new provider,
+    /// which would log the failure of the last one again.
     static func sideLogger(_ name: String) -> Logger {
         let recent = RecentLines()
         return Logger(label: "ferry.upstream") { _ in
@@ -69,7 +70,7 @@ struct UpstreamLog: LogHandler {
 
     func log(event: LogEvent) {
         let detail = Self.sentences.lazy.compactMap { event.metadata?[$0] }.first.map { "\($0)" }
-        // The other messages are not about the connections.
+        // Messages without an error are not about the connections.
         if event.level >= .warning, let error = event.metadata?[Self.error] { self.watch?.failed(.now("\(error)")) }
         let place = "upstreams.\(self.upstream)\(self.isSide ? ", side connection" : "")"
         self.write(

@@ -9,7 +9,7 @@ struct UpstreamTrials: Sendable {
     /// The result of one upstream, in words.
     enum Verdict: Equatable, Sendable {
         case usable(String)
-        /// Without a code, it failed before a connection.
+        /// The code is nil if the settings cannot be used, so that no connection was tried.
         case failed(reason: String, code: ProviderError.Code?)
     }
 
@@ -33,9 +33,9 @@ struct UpstreamTrials: Sendable {
         }
     }
 
-    /// Tries the upstreams of a gateway that runs, and warns of each that cannot be used. Whenever the connections of one
-    /// have failed and no notification asks for another, it is tried again. Returns a task for each name, which works until
-    /// it is cancelled.
+    /// Tries the upstreams of a gateway that runs, and warns of each that cannot be used. An upstream whose
+    /// connections have failed is tried again while no notification asks for a connection. Returns a task for each
+    /// upstream with a watch. The task runs until it is cancelled.
     ///
     /// - Parameters:
     ///   - watches: the watches of the upstreams, by their names. They get the results.
@@ -72,7 +72,7 @@ struct UpstreamTrials: Sendable {
         _ write: @Sendable (LogMessage) -> Void
     ) async {
         let verdict = await self.verdict(on: configuration)
-        // A gateway that ends closes its connections itself.
+        // The verdict of a cancelled trial says nothing: the gateway ends, or a reload has replaced the upstream.
         guard !Task.isCancelled else { return }
         switch verdict {
         case .usable:
@@ -88,7 +88,7 @@ struct UpstreamTrials: Sendable {
             )
         case .failed(let reason, let code):
             pace.failed(at: .now)
-            // Otherwise the provider has said how its own connections fare.
+            // If not, the provider has already logged the state of its own connections.
             guard watch.trialFailed(.now("The trial of the connection failed: \(reason)"), code) else { return }
             write(
                 .warning(

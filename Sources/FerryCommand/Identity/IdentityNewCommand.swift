@@ -46,7 +46,8 @@ struct IdentityNewCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A file whose first line protects the .p12 files.", valueName: "file"))
     var passphraseFile: String?
 
-    /// The longest period in days. With a longer one, OpenSSL's dates would one day need a fifth digit for the year.
+    /// The longest period in days. A much longer one could end after the year 9999, which OpenSSL's dates cannot
+    /// express.
     private static let longest = 36_500
 
     func validate() throws {

@@ -68,7 +68,7 @@ struct NewIdentity {
     ///
     /// - Parameters:
     ///   - passphrase: the passphrase of the archives.
-    ///   - isNew: whether the passphrase needs a file of its own.
+    ///   - isNew: whether the passphrase was made here, and so needs a file of its own.
     /// - Throws: `TLSError` with `internalFailure`.
     func contents(passphrase: String, isNew: Bool) throws(TLSError) -> [(file: IdentityFiles.File, bytes: [UInt8])] {
         let (certificate, key) = (self.client.certificateChainPEM, try self.client.privateKeyPEM())

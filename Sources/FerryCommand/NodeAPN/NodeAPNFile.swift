@@ -13,8 +13,8 @@ enum NodeAPNFile {
     ///   - use: the command that reads it.
     ///   - commandLine: see ``NodeAPNOptions/init(_:for:commandLine:)``.
     ///   - say: receives a line for each option.
-    /// - Throws: ``CommandFailure`` when the file cannot be read, is not a JSON object, or has an option of a wrong
-    ///   type.
+    /// - Throws: ``CommandFailure`` when the file cannot be read, is longer than ``longest``, is not a JSON object,
+    ///   or has a fault such as an option of a wrong type.
     static func read(
         _ path: String?,
         for use: NodeAPNOption.Use,

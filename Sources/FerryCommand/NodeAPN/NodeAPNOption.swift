@@ -12,8 +12,8 @@ struct NodeAPNOption: Sendable {
 
     /// The values that an option accepts.
     enum Effect: Sendable {
-        /// The values of the row of the table. The row gets the value. If `isClamped`, a number that is too low counts as the
-        /// lowest, as in node-apn.
+        /// The values that the option's row of the table accepts. The value is set for that row. If `isClamped`, a
+        /// number that is too low counts as the lowest, as in node-apn.
         case row(isClamped: Bool = false)
         case value(OptionKind)
         /// A time in this unit, up to the longest of a timer in Node.
@@ -114,7 +114,7 @@ struct NodeAPNOption: Sendable {
 }
 
 extension OptionValue {
-    /// A whole number, or the lowest that `kind` takes.
+    /// A whole number below the range of `kind` becomes the lowest of the range. Any other value stays.
     fileprivate func clamped(to kind: OptionKind) -> OptionValue {
         guard case .count(let range) = kind, case .number(let number) = self, let number = Int(exactly: number) else {
             return self

@@ -58,7 +58,7 @@ extension NodeAPNOption {
 
     /// - Parameters:
     ///   - option: the option of the command line.
-    ///   - first: the name in node-apn that counts if two name this file.
+    ///   - first: the option of node-apn that counts if two options name this file.
     private static func file(
         _ option: String,
         _ field: any WritableKeyPath<NodeAPNSettings, CredentialMaterial?> & Sendable,
@@ -192,7 +192,7 @@ extension NodeAPNOption {
         .init("feedback", .nothing("of feedback: see ferry feedback, which writes a line for each device")),
     ]
 
-    /// The same options, for the command that reads the list.
+    /// The options of ``feedback``, for the command that reads the feedback list.
     private static let reading: [NodeAPNOption] = [
         .init("interval", or: ["--every"], .seconds) {
             $1.interval = $0.value.time

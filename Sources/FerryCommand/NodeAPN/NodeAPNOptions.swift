@@ -7,7 +7,7 @@ internal import FerryTerminal
 /// Only options in the object have an effect. Defaults of node-apn have no effect.
 struct NodeAPNOptions: Equatable, Sendable {
     var settings = NodeAPNSettings()
-    /// A line for each option, in the order of the table. Unknown names come last.
+    /// A line for each option without a fault, in the order of the table. Unknown names come last.
     var remarks: [String] = []
     /// The reasons why the object cannot be used, a sentence for each option.
     var faults: [String] = []

@@ -12,7 +12,7 @@ struct NodeAPNSettings: Equatable, Sendable {
     var passphrase: String?
     /// The authorities that may sign the server's certificate. Empty: those of the system.
     var authorities: [CredentialMaterial] = []
-    /// Whether to use Apple's gateway for production or for development.
+    /// Whether to use Apple's server for production. False: Apple's server for development.
     var production: Bool?
     var host: String?
     var rejectUnauthorized: Bool?

@@ -26,7 +26,8 @@ extension PushCommand {
         configuration.options = ConnectionSection.binaryDefaults
         configuration.options.set { file.options[$0.name] }
         configuration.options.set { self.connections[$0] ?? self.binary[$0] }
-        // A low limit counts notifications, and not their bytes.
+        // A low limit of the cache is for the number of notifications. The limit of their bytes does not fall with
+        // it.
         configuration.options.cacheLimit.bytes = max(
             configuration.options.cacheLimit.bytes,
             BinaryOptions().cacheLimit.bytes

@@ -34,7 +34,7 @@ extension PushCommand {
         http2.backend = .http2
         http2.config = nil
         if self.token.areGiven {
-            // A certificate for both sides is the gateway's then: HTTP/2 takes one or the other.
+            // A certificate for both sides is then for the gateway alone: HTTP/2 takes a token or a certificate.
             http2.credentials = CredentialOptions()
         }
         self.migration.put(optionsOf: .http2, into: &http2)

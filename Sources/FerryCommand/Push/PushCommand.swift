@@ -238,7 +238,7 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
     // The number of connections from the command line. A configuration may set more.
     var socketCount: Int { self.connections["connections"]?.count ?? 1 }
 
-    /// Refuses options that belong to the other backend.
+    /// Refuses options that belong to another backend.
     func refuse(_ options: [String], of other: Backend) throws {
         guard !options.isEmpty else { return }
         let (have, they) = options.count == 1 ? ("has", "it needs") : ("have", "they need")

@@ -43,7 +43,8 @@ struct ListenerOptions: ParsableArguments {
 }
 
 extension TestCredentials {
-    /// Opens the credentials of a directory, and fills an empty directory. Without one, makes new credentials.
+    /// Opens the credentials of a directory, and fills an empty directory. Without a directory, makes new
+    /// credentials.
     static func open(_ directory: String?) throws -> TestCredentials {
         do {
             return try directory.map { try TLSDirectory.open($0) } ?? TestCredentials()

@@ -94,7 +94,7 @@ struct AppStoreSimulation {
                 try await Task.sleep(until: start + pause * number, clock: .continuous)
                 sender.add(try maker.make(kinds[number % kinds.count], at: sender.now))
             } catch {
-                // The task was cancelled.
+                // The task was cancelled, or a notification could not be made.
                 return
             }
         }

@@ -158,7 +158,7 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
         if let failure = recorder?.failure { throw CommandFailure.usage("\(failure)") }
     }
 
-    /// How long a line of the record may wait for others.
+    /// How long a line of the record may wait until it is written.
     private static let flushInterval: Duration = .milliseconds(200)
 
     private func recorder() throws -> GatewayFileRecorder? {

@@ -12,7 +12,7 @@ struct SimulationCounts: Equatable, Sendable {
     /// The requests to the API of the App Store.
     var requests: Int?
 
-    /// One line for each service.
+    /// One line for each service, and a second line for the requests to the App Store's API.
     var lines: [String] {
         var lines: [String] = []
         if let binary {
@@ -67,7 +67,8 @@ struct SimulationCounts: Equatable, Sendable {
 struct PostCounts: Equatable, Sendable {
     private(set) var sent = 0
     private(set) var taken = 0
-    /// The number of posts for each cause. Statuses and Apple's words are few.
+    /// The number of failed posts for each cause. A cause is a status or a result of Apple's, and there are few of
+    /// both.
     private var failures: [String: Int] = [:]
 
     var failed: Int { self.sent - self.taken }

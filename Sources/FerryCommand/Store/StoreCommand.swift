@@ -25,7 +25,7 @@ struct StoreCommand: ParsableCommand {
     )
 }
 
-/// The place of the database.
+/// The option that leads to the database.
 struct DatabaseOptions: ParsableArguments {
     @Option(help: ArgumentHelp("A configuration with 'store.postgres'.", valueName: "file"))
     var config: String

@@ -1,7 +1,8 @@
 internal import FerryTerminal
 
 extension ListeningCommand {
-    /// Runs a server. A standard error that nobody reads does not keep it from its end, although it says why it failed.
+    /// Runs a server, and writes why it failed. If nobody reads standard error, the server still ends, after a
+    /// second.
     func reportingFailure(of body: () async throws -> Void) async throws {
         do {
             try await body()

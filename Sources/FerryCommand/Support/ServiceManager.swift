@@ -75,8 +75,8 @@ struct ServiceManager {
         }
     }
 
-    /// Says that the program does its work, and waits for a signal that ends it. Meanwhile the manager watches an event
-    /// loop, if it wants to.
+    /// Says that the program does its work, and waits for a signal that ends it. Meanwhile the manager watches an
+    /// event loop, if it has set a watchdog.
     ///
     /// - Parameters:
     ///   - status: one sentence, which the manager shows.

@@ -24,7 +24,7 @@ struct UsageError {
             text = text.replacing("'\(value)'", with: "'\(Self.placeholder)'")
             if value.utf8.count >= Self.shortest { text = text.replacing(value, with: Self.placeholder) }
         }
-        // The parser may add an option with a similar name.
+        // The parser may append an option with a similar name, so only the beginning of its message is compared.
         if let (option, hint) = Self.unknownOptions.first(where: { message.hasPrefix("Unknown option '\($0.key)'") }) {
             return "There is no option '\(option)' here. \(hint)"
         }
@@ -33,7 +33,7 @@ struct UsageError {
         return "\(Self.words(text))\nWhat was given there is not shown: it may be a secret.\(wanted)"
     }
 
-    /// The parser's sentence about an unknown option, in the words of all readers of options.
+    /// The parser's sentence about an unknown option, in the words that all readers of options use.
     private static func words(_ text: String) -> String {
         let start = "Unknown option "
         guard text.hasPrefix(start) else { return text }
@@ -55,7 +55,7 @@ struct UsageError {
         "host:port": "A host and a port are wanted, such as localhost:2197, without https:// and path.",
         "date": "A date is wanted, such as 2020-03-31 or 2020-03-31T12:00:00Z, or UNIX seconds.",
     ]
-    /// Options of other programs, each with ours.
+    /// Options that other commands have, each with the option of `ferry push`.
     private static let unknownOptions = [
         "--http2": "Over HTTP/2 send with --backend http2.",
         "--binary": "Over the binary protocol send with --backend binary.",

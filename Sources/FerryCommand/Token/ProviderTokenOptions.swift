@@ -53,7 +53,7 @@ struct ProviderTokenOptions: ParsableArguments {
         }
     }
 
-    /// Reads the key or the token, or else the certificate.
+    /// Reads the key or the token, or else the certificate: that of the options, else that of `file`.
     func credentials(
         or certificate: CredentialOptions,
         of file: NodeAPNSettings = NodeAPNSettings()

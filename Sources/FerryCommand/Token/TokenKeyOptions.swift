@@ -35,7 +35,8 @@ extension OptionArguments where Section == TokenKeySection {
 
     /// Reads the key. Returns nil if no key was named.
     ///
-    /// - Throws: ``CommandFailure`` with status 2 when the file is not a P-256 key, or an identifier is malformed.
+    /// - Throws: ``CommandFailure`` with status 2 when the file cannot be read, is not a P-256 key, or an identifier
+    ///   is malformed.
     func source() throws -> ProviderTokenSource? {
         guard let file = self.p8.map({ OptionFile("--p8", $0) }) else { return nil }
         do {

@@ -81,7 +81,7 @@ enum WorkerAdmin {
                 .gauge,
                 "ferry_worker_oldest_transaction_seconds",
                 "How long the oldest transaction of the database is open.",
-                // A transaction may begin after the look that finds it.
+                // A transaction may begin after the query that finds it, and its age is then negative.
                 [.init(max(seconds(queue.oldestTransaction), 0))]
             )
         }

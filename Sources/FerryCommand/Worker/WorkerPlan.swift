@@ -30,7 +30,7 @@ struct WorkerPlan {
             }
             return path
         }
-        // All gateways and workers with a database have one token for each key.
+        // All gateways and workers at one database share one token for each key.
         let node = "\(ProcessInfo.processInfo.hostName) worker"
         let tokens = TokenSources(sharedIn: PostgresTokens(connection: file.postgres, node: node))
         var upstreams: [(name: String, configuration: HTTP2Configuration)] = []
@@ -118,7 +118,7 @@ extension WorkerPlan {
         var batch: Int?
         var keep: Duration?
         var keepsAccepted: Bool?
-        /// Not the gateway's, which may run on the same machine.
+        /// The settings of 'worker.admin', and not those of the gateway, which may run on the same machine.
         var admin: AdminSettings?
 
         init(_ text: [UInt8]) throws(OptionFault) {

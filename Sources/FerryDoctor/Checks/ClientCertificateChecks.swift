@@ -93,8 +93,8 @@ enum ClientCertificateChecks {
         }
     }
 
-    /// Returns the finding for an alert that does not refuse the certificate. The server may know it, but serve no
-    /// client now.
+    /// Returns the finding for an alert that does not refuse the certificate. The server may know the certificate, but
+    /// may not serve this client at the moment.
     private static func failed(_ error: TLSError) -> Finding {
         .warning(
             .clientCertificate,
@@ -115,7 +115,7 @@ enum ClientCertificateChecks {
 }
 
 extension HandshakeReport {
-    /// The alert that ended the handshake after the server had asked for a certificate.
+    /// The error of the alert that ended the handshake; nil if no alert ended it.
     fileprivate var failure: TLSError? {
         guard !self.isCompleted, case .failed(let error) = self.ending, error.code == .alertReceived else { return nil }
         return error

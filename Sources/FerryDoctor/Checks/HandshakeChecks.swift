@@ -6,8 +6,8 @@ internal import FerryTerminal
 enum HandshakeChecks {
     static func findings(_ facts: HostFacts) -> [Finding] {
         let spoken = facts.handshakes.filter { $0.report.speaksTLS }.sorted { $0.version < $1.version }
-        // The server speaks TLS 1.2 with the legacy profile. So its cipher suites are the fault, and not the age of its
-        // TLS.
+        // The server speaks TLS 1.2 with the legacy profile. So the fault is its cipher suites or its key, and not an
+        // old version of TLS.
         if let legacy = facts.legacyHandshake, spoken.allSatisfy({ $0.version < .tls12 }) {
             return [self.noCommonCipher(legacy)]
         }

@@ -6,13 +6,13 @@ internal import FerryPlatform
 /// The check that the certificates of a server or of the provider are valid now and for some time.
 struct ValidityCheck {
     var check: Finding.Check
-    /// The owner of the certificate, as the beginning of a sentence.
+    /// The first certificate, as the beginning of a sentence: "The server's certificate".
     var owner: String
     /// The remedy for an expired certificate.
     var renewal: String
     var now: Date
 
-    /// - Parameter certificates: the owner's certificate, then its issuers.
+    /// - Parameter certificates: the certificate of the server or the provider, then its issuers.
     func findings(_ certificates: [CertificateSummary]) -> [Finding] {
         certificates.enumerated().map { place, certificate in
             self.finding(certificate, place == 0 ? self.owner : "The certificate \(certificate.subject) behind it")

@@ -100,9 +100,9 @@ enum WayChecks {
     }
 
     /// Returns the finding for an address that accepts no connections, if another address accepts them. The address is
-    /// harmless if the machine simply lacks its family (usually IPv6). It is a problem if another address of its family
-    /// works, if the attempt times out, or if other machines are refused, too. A name such as `localhost` often has one
-    /// address more than the server uses.
+    /// harmless if the machine simply lacks its family (usually IPv6). The address is a problem if another address of
+    /// its family works, if the attempt times out, or if other machines are refused, too. A name such as `localhost`
+    /// often has one address more than the server uses.
     private static func passedOver(
         _ attempt: HostFacts.Attempt,
         _ connected: [HostFacts.Attempt],

@@ -41,7 +41,7 @@ struct CertificateFacts: Sendable {
 /// The facts about a key for provider tokens.
 struct TokenKeyFacts: Sendable {
     var file: CredentialFile
-    /// The reason why the key cannot be used; nil if it can.
+    /// The error of reading the key or of signing with it; nil without an error.
     var fault: TLSError?
     /// Whether the key has the form that Apple issues.
     var isPKCS8 = false

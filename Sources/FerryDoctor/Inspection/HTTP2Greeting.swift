@@ -13,7 +13,7 @@ enum HTTP2Greeting: Equatable, Sendable {
     case silent
     /// The server sent bytes that are not HTTP/2.
     case violation
-    /// The server closed the connection first. The text comes from its GOAWAY, if it sent one.
+    /// The connection ended before the SETTINGS. The text comes from the server's GOAWAY; nil without one.
     case closed(String?)
 }
 

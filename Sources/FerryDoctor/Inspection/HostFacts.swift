@@ -31,7 +31,7 @@ struct HostFacts: Sendable {
     enum Tunnel: Sendable {
         case open
         case refused(ProxyError)
-        /// The proxy took the connection and sent nothing within the limit.
+        /// The proxy took the connection, but did not answer CONNECT within the limit.
         case silent
     }
 

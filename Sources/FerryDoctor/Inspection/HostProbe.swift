@@ -10,7 +10,8 @@ internal import NIOPosix
 ///
 /// It makes few connections, one after the other, because APNs takes many connections for an attack. It tries at most
 /// ``addressLimit`` addresses to find one of each family that answers. Then it makes up to five connections for TLS to
-/// each of these, and one for HTTP/2. It sends only handshakes, and the SETTINGS of HTTP/2.
+/// each of these, until one speaks TLS, and one connection for HTTP/2. It sends only handshakes, the SETTINGS of
+/// HTTP/2, and CONNECT to a proxy.
 struct HostProbe: Sendable {
     /// The largest number of addresses that are tried.
     static let addressLimit = 8
@@ -78,7 +79,7 @@ struct HostProbe: Sendable {
         return facts
     }
 
-    /// Tries addresses until one of each family has answered.
+    /// Tries addresses until one of each family has accepted a connection.
     private func connect(_ addresses: some Sequence<SocketAddress>, _ facts: inout HostFacts) async {
         for address in addresses {
             let isKnown = facts.attempts.contains {
@@ -181,7 +182,7 @@ struct HostProbe: Sendable {
 
     /// Connects, and returns the result of the handlers that `add` adds.
     ///
-    /// - Parameter refusal: the result if the address, which accepted a connection before, refuses now.
+    /// - Parameter refusal: the result if the connection fails, although the address accepted one before.
     private func probe<Value: Sendable>(
         _ address: SocketAddress,
         orElse refusal: Value,
@@ -221,8 +222,8 @@ struct HostProbe: Sendable {
 }
 
 extension HandshakeReport {
-    /// Whether the handshake failed because server and modern profile have nothing in common. Either side may report
-    /// it.
+    /// Whether the handshake failed because server and modern profile have nothing in common. The server or this side
+    /// may report the failure.
     fileprivate var needsLegacyProfile: Bool {
         guard case .failed(let error) = self.ending else { return false }
         return error.code == .incompatiblePeer || error.code == .weakCredentials

@@ -1,7 +1,8 @@
 internal import FerryHTTP1
 internal import NIOHTTP1
 
-/// A program in front of a receiver that refuses posts without checking their signature. Its answers show its kind.
+/// A program in front of a receiver. The program refuses posts without checking their signature. Its answers show its
+/// kind.
 enum Gatekeeper {
     /// A protection of forms against other sites. Apple cannot send the token that it demands.
     case csrf

@@ -120,7 +120,7 @@ enum StatusCheck {
         )
     }
 
-    /// - Parameter isForAll: whether a GET fails, too.
+    /// - Parameter isForAll: whether a GET gets a status of 500 or more, or no answer.
     private static func broken(_ status: Int, isForAll: Bool) -> Finding {
         let (meaning, cure): (String, String) =
             switch status {
@@ -133,8 +133,8 @@ enum StatusCheck {
             }
         return Finding(
             check: .answer,
-            // A 500 may be the application's answer to forged notifications only. If a GET gets another status, this is
-            // a warning.
+            // A 500 may be the application's answer to forged notifications only. If a GET gets a status below 500,
+            // this is a warning.
             severity: status == 500 && !isForAll ? .warning : .fault,
             problem: .serverError,
             sentence: "It fails on a notification that Apple did not sign (\(status)): \(meaning).",

@@ -6,8 +6,8 @@ package enum PostgresSchema {
     /// The version that this build reads and writes.
     package static let version = 1
 
-    /// Whether this build can use tables of this version: its own, or the next one, because gateways run on during a
-    /// migration.
+    /// Whether this build can use tables of a version: ``version`` or the next version, because gateways run on
+    /// during a migration.
     package static func accepts(_ found: Int) -> Bool { (Self.version...Self.version + 1).contains(found) }
 
     /// The first number of the advisory locks of shards. The second one is the shard.
@@ -27,8 +27,9 @@ package enum PostgresSchema {
         create table ferry.meta (version int not null, hash_key bytea not null)
         """,
         // `node` is random and never changes, because the gateway makes `apns-id`s of it. Numbers of segments,
-        // connections and jobs begin at `epoch << 40`. `term` changes with each take and each come-back. `freed`: the
-        // owner gave the shard up with nothing in flight. `wanted`: the node that shall have the shard next.
+        // connections and jobs begin at `epoch << 40`. `term` changes with each `ferry.take` and each `ferry.retake`.
+        // `freed`: the owner gave the shard up with nothing in flight. `wanted`: the node that shall have the shard
+        // next.
         """
         create table ferry.shard (
           id smallint primary key,
@@ -43,7 +44,7 @@ package enum PostgresSchema {
         """
         create table ferry.segment (shard smallint, number bigint, bytes bytea not null, primary key (shard, number))
         """,
-        // Segments of a former owner, which the present one takes over.
+        // Segments of a former owner, which the present owner takes over.
         """
         create table ferry.late (shard smallint, number bigint, bytes bytea not null, done boolean not null default false,
           at timestamptz not null default now(), primary key (shard, number))
@@ -56,12 +57,12 @@ package enum PostgresSchema {
         """
         create table ferry.habit (key bytea primary key, value bytea not null)
         """,
-        // The rows of a shard's other tables (`StoreTable`): gates, letters and the place in the list of rejections.
+        // The rows of a shard's other tables (`StoreTable`): list, gates, letters and copy.
         """
         create table ferry.row (shard smallint, kind smallint, key bytea, value bytea not null, primary key (shard, kind, key))
         """,
-        // The shard at which a client was last seen from an address, and in `other` the shard of the report before.
-        // `told` is the time of the last alarm about two shards.
+        // The shard at which a client was last seen from an address. `other` is the shard of the report before.
+        // `told` is the time of the last alarm that two shards saw the client.
         """
         create table ferry.seen (client text, address text, shard smallint not null, at timestamptz not null default now(),
           other smallint, told timestamptz not null default '-infinity', primary key (client, address))
@@ -141,10 +142,10 @@ package enum PostgresSchema {
     ]
 
     private static let functions: [StaticString] = [
-        // Takes a shard for this session. Returns no row if another session has it. Returns no row either if its term
-        // is no longer `_seen`: an owner came back or took it meanwhile. Epochs end at 2^22 (`Journal.epochs`). The gap
-        // to the next epoch is random: 256 at most at first, and 1 at the end. So a shard can be taken some 184,000
-        // times.
+        // Takes a shard for this session. Returns no row if another session has the shard. Returns no row either if
+        // the shard's term is not `_seen`: an owner has taken or retaken the shard meanwhile. Epochs end at 2^22
+        // (`Journal.epochs`). The gap to the next epoch is random: 256 at most at first, and 1 at the end. So a shard
+        // can be taken some 184,000 times.
         """
         create function ferry.take(_shard int, _owner text, _seen uuid) returns table (epoch bigint, term uuid, before uuid, node bigint)
         language plpgsql as $$
@@ -167,8 +168,8 @@ package enum PostgresSchema {
         end $$
         """,
         // Takes a shard again after its session has ended. Returns the new term; `busy` while a session has the lock;
-        // `fenced` if another owner took the shard since. The caller chooses the term, so that it knows the term even
-        // if the answer is lost.
+        // `fenced` if another owner took the shard since. With `busy`, the function ends the owner's earlier session.
+        // The caller chooses the term, so that the caller knows it even if the answer is lost.
         """
         create function ferry.retake(_shard int, _owner text, _terms uuid[], _epoch bigint, _fresh uuid) returns text
         language plpgsql as $$
@@ -189,10 +190,11 @@ package enum PostgresSchema {
           return _fresh::text;
         end $$
         """,
-        // Writes a group commit. Returns false if the caller no longer owns the shard. Then the segment is kept in `ferry.late`,
-        // unless the new owner has read it. An owner's commits come in order: after a refused one, those that are on
-        // their way are refused, too. Otherwise `ferry.taken.last` of the next take would cover the refused one, and its
-        // owner could not hand it over. `ferry.number` is the number of the session's last commit.
+        // Writes a group commit. Returns false if the session does not own the shard. Then `ferry.late` gets the
+        // segment if the new owner has not read it. An owner's commits come in order: after a refused commit, the
+        // commits that are on their way are refused, too. Otherwise `ferry.taken.last` of the next take would cover
+        // the refused commit, and its owner could not hand its segment over. `ferry.number` is the number of the
+        // session's last commit.
         """
         create function ferry.append(_shard int, _terms uuid[], _number bigint, _bytes bytea, _drops bigint[], _late bigint[],
           _kinds smallint[], _keys bytea[], _values bytea[]) returns boolean
@@ -223,9 +225,9 @@ package enum PostgresSchema {
         end $$
         """,
         // Changes rows. Kinds: 1 feedback (key: length of the client's name, name, token; value: time), 2 habit, 3
-        // rejection (key: job; value: line), others `ferry.row`. Feedback rows are added, or removed if no reader has
-        // locked them, but never updated. So `append` never waits for a reader of the feedback list. Habits are added
-        // in the order of their keys, so that two shards do not wait for each other.
+        // rejection (key: job; value: line), from 4 on `ferry.row`. Feedback rows are added, or removed if no reader
+        // has locked them, but never updated. So `append` never waits for a reader of the feedback list. Habits are
+        // added in the order of their keys, so that two shards do not deadlock.
         """
         create function ferry.change(_shard int, _kinds smallint[], _keys bytea[], _values bytea[]) returns void
         language plpgsql as $$
@@ -255,7 +257,7 @@ package enum PostgresSchema {
             where not exists (select from ferry.feedback f where f.client = x.client and f.token = x.token);
         end $$
         """,
-        // Adds shards. Clients then go to other shards, so their old sightings are removed.
+        // Adds shards. Clients then go to other shards than before, so all sightings (`ferry.seen`) are removed.
         """
         create function ferry.add(_first int, _end int) returns void language sql as $$
           delete from ferry.seen;

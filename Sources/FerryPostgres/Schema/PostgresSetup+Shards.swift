@@ -1,15 +1,15 @@
 /// A shard as the database has it.
 package struct PostgresShard: Hashable, Sendable, Codable {
     package var shard: Int
-    /// The node that owns it, or owned it last; empty before the first owner.
+    /// The node that owns the shard, or owned it last; empty before the first owner.
     package var owner: String
-    /// Whether a session holds its lock.
+    /// Whether a session holds the shard's lock.
     package var isOwned: Bool
-    /// The node that shall have it next.
+    /// The node that shall have the shard next; nil if there is none.
     package var wanted: String?
     package var segments: Int
     package var segmentBytes: Int
-    /// Segments of a former owner that the present one has not taken over.
+    /// The number of segments of former owners that the present owner has not taken over.
     package var lateSegments: Int
 
     package init(
@@ -63,7 +63,8 @@ extension PostgresSetup {
         }
     }
 
-    /// Returns the address of a gateway process that is connected with this name; nil if no process is.
+    /// Returns the address of a gateway process that is connected with this name, or words for a Unix socket; nil if
+    /// no such process is connected.
     package func namesake(of node: String) async throws(PostgresError) -> String? {
         let found = try await self.run(
             """
@@ -75,10 +76,10 @@ extension PostgresSetup {
         return found.text(0, 0)
     }
 
-    /// Asks the owner of a shard to hand it over to a node.
+    /// Asks the owner of a shard to hand the shard over to a node. Does not wait for that.
     ///
-    /// - Throws: ``PostgresError`` with a sentence if there is no such shard, if the node has it, or if no gateway of that name is
-    ///   connected.
+    /// - Throws: ``PostgresError`` with a sentence, also if there is no such shard, if the node has the shard, or if
+    ///   no gateway with the name of the node is connected.
     package func move(_ shard: Int, to node: String) async throws(PostgresError) {
         let known = try await self.run(
             """

@@ -1,9 +1,9 @@
 internal import FerryPlatform
 
-/// The making and the checking of the schema in a database.
+/// Makes and checks the schema in a database.
 ///
-/// Any thread may call the methods. All calls share one session, so nothing may be called while ``make(shards:)`` runs.
-/// Each statement may take a minute.
+/// Any thread may call the methods. All calls share one session, so no method may be called while ``make(shards:)``
+/// runs. A statement that takes longer than a minute ends the session, and fails.
 package struct PostgresSetup: Sendable {
     private static let limit = Duration.seconds(60)
 
@@ -12,7 +12,7 @@ package struct PostgresSetup: Sendable {
     /// - Parameter connection: a connection string of libpq.
     package init(_ connection: String) { self.init(PostgresSettings(connection, name: "ferry store")) }
 
-    /// Begins a session with these settings. A fault of the settings shows at the first call.
+    /// Begins a session with these settings. If the settings are wrong, the first call throws.
     package init(_ settings: PostgresSettings) { self.session = PostgresSession(settings) }
 
     /// The state of a database.
@@ -38,7 +38,8 @@ package struct PostgresSetup: Sendable {
 
     package func close() { self.session.close() }
 
-    /// Finds the version of the schema, and the number of shards.
+    /// Finds the version of the schema, and the number of shards. Throws if Ferry cannot use the server or the
+    /// encoding of the database.
     package func condition() async throws(PostgresError) -> Condition {
         try await self.checkServer()
         // `to_regclass` may not see a table that another session has just made.
@@ -52,7 +53,7 @@ package struct PostgresSetup: Sendable {
         return .good(shards: Int(version.integer(0, 1) ?? 0))
     }
 
-    /// Checks that the database has the tables, and returns the number of shards.
+    /// Checks that the database has tables of a version that this build can use, and returns the number of shards.
     package func known() async throws(PostgresError) -> Int {
         let found = try await self.condition()
         guard case .good(let shards) = found else { throw PostgresError(.unusable, found.fault ?? "") }
@@ -62,7 +63,7 @@ package struct PostgresSetup: Sendable {
     /// Checks that these programs can use the database, and returns the number of shards.
     package func check(_ needed: [PostgresRights]) async throws(PostgresError) -> Int {
         let shards = try await self.known()
-        // A worker that may not write outcomes would send the same rows at each start.
+        // Rights are checked first: a worker that may not write outcomes would send the same rows at each start.
         let rights = needed.flatMap(\.pairs)
         let closed = try await self.run(
             """
@@ -82,16 +83,16 @@ package struct PostgresSetup: Sendable {
 
     /// Makes the schema with its shards, or adds shards to a schema that has fewer.
     ///
-    /// - Throws: ``PostgresError`` with a sentence, also when the schema has more shards, or a gateway owns one while
-    ///   some are to be added.
-    /// - Returns: the number of shards before.
+    /// - Throws: ``PostgresError`` with a sentence, also when the schema has more shards, or when shards are to be
+    ///   added and a gateway owns a shard.
+    /// - Returns: the number of shards before; 0 if the schema is new.
     package func make(shards: Int) async throws(PostgresError) -> Int {
         let found = try await self.condition()
         if let fault = found.fault, found != .empty { throw PostgresError(.unusable, fault) }
         try await self.run("begin")
         do throws(PostgresError) {
-            // Two calls at once must not both make the tables. The lock has the class of the shards' locks, and -1,
-            // which is no shard.
+            // Two calls at once must not both make the tables. The lock has the class of the shards' locks, and the
+            // number -1, which no shard has.
             try await self.run("select pg_advisory_xact_lock(1179800153, -1)")
             let before = try await self.condition()
             var count = 0
@@ -122,7 +123,7 @@ package struct PostgresSetup: Sendable {
         }
     }
 
-    /// The number of shards whose lock any session holds.
+    /// The number of shards whose lock is held by a session.
     private func owned() async throws(PostgresError) -> Int64 {
         let rows = try await self.run(
             """
@@ -133,7 +134,7 @@ package struct PostgresSetup: Sendable {
         return rows.integer(0, 0) ?? 0
     }
 
-    /// Checks the version of the server, that it is no standby, and the encoding of the database.
+    /// Checks the version of the server, that the server is no standby, and the encoding of the database.
     private func checkServer() async throws(PostgresError) {
         let rows = try await self.run(
             "select current_setting('server_version_num')::int, pg_is_in_recovery(), current_setting('server_encoding')"

@@ -2,7 +2,7 @@
 internal import CFerryPostgreSQL
 internal import FerryPlatform
 
-/// The owner of a connection of libpq in pipeline mode. No call waits.
+/// The owner of a connection of libpq in pipeline mode. No call waits for the server.
 ///
 /// Use it on one thread.
 struct PostgresConnection: ~Copyable {
@@ -29,15 +29,15 @@ struct PostgresConnection: ~Copyable {
         var error: PostgresError?
     }
 
-    /// Begins to connect. The options of a server with a host name must have its address, because libpq's own look-up
-    /// blocks.
+    /// Begins to connect. The options of a server with a host name must have its address (`hostaddr`), because
+    /// libpq's own look-up blocks.
     init(_ server: PostgresOptions) throws(PostgresError) {
         self.server = server
         guard let handle = server.withStrings({ PQconnectStartParams($0, $1, 0) }) else {
             throw PostgresError(.ended, "PostgreSQL's client has no memory.")
         }
         self.handle = handle
-        // Without a receiver, notices go to standard error. The connection holds this one until libpq has ended.
+        // Without a receiver, notices go to standard error. This value holds `notice` until `PQfinish` has returned.
         let receiver = Unmanaged.passUnretained(self.notice).toOpaque()
         PQsetNoticeReceiver(
             handle,
@@ -77,7 +77,7 @@ struct PostgresConnection: ~Copyable {
         }
     }
 
-    /// Queues a statement, and the end of its transaction.
+    /// Queues a statement and a sync, which ends the statement's own transaction. A transaction of `begin` goes on.
     func send(_ statement: PostgresStatement, as name: String, prepares: Bool) throws(PostgresError) {
         if prepares {
             let types = statement.values.map { Oid($0.type) }
@@ -95,7 +95,8 @@ struct PostgresConnection: ~Copyable {
         guard sent == 1, PQpipelineSync(self.handle) == 1 else { throw self.lost() }
     }
 
-    /// Calls `body` with `pointers`, followed by a pointer to the bytes of each value. No value is copied.
+    /// Calls `body` with `pointers`, followed by a pointer to the bytes of each value, or nil for NULL. No value is
+    /// copied.
     private static func withPointers<Value>(
         to values: ArraySlice<[UInt8]?>,
         after pointers: [UnsafePointer<CChar>?] = [],

@@ -1,10 +1,11 @@
 /// The reason why a statement, or a session, has failed.
 package struct PostgresError: Error, Hashable, CustomStringConvertible {
-    /// The kinds of failures. The owner of a session reacts differently to each.
+    /// The kinds of failures. The owner of a session reacts differently to each kind.
     package enum Kind: Hashable, Sendable {
         /// The session has ended. Its unanswered statements may have been carried out.
         case ended
-        /// The server has refused the statement, which had no effect. The session goes on.
+        /// The statement was refused, and had no effect: by the server, or by the session because of
+        /// ``PostgresSession/limit``. The session goes on.
         case refused
         /// Another try would fail in the same way. Examples: a connection string that cannot be read, a pooler in
         /// front, tables of another version, a build without PostgreSQL, an impossible request of an operator.
@@ -15,7 +16,7 @@ package struct PostgresError: Error, Hashable, CustomStringConvertible {
     /// The five characters of the server's error code (postgresql.org/docs, "PostgreSQL Error Codes"); empty if the
     /// error is not the server's.
     package let state: String
-    /// The reason: one sentence, or one for each server that was tried. No value of a statement is in it.
+    /// The reason: one sentence, or one for each server that was tried. No value of a statement is in the text.
     package let description: String
 
     package init(_ kind: Kind, state: String = "", _ description: String) {
@@ -24,8 +25,8 @@ package struct PostgresError: Error, Hashable, CustomStringConvertible {
         self.description = description
     }
 
-    /// Joins the errors of all servers that a session tried. The sentences are sorted, because the first server is
-    /// chosen at random and the text must not change with it.
+    /// Joins the errors of all servers, or of all addresses of a server, that a session tried. The sentences are
+    /// sorted: the first server is chosen at random, and the text must not depend on this choice.
     init(_ errors: [PostgresError]) {
         if errors.count == 1 {
             self = errors[0]

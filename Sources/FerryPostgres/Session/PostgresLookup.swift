@@ -39,10 +39,11 @@ final class PostgresLookup: Sendable {
         }
     }
 
-    /// The addresses in the system's order of preference, empty if the look-up failed; nil until it has ended.
+    /// The addresses in the system's order of preference, empty if the look-up failed; nil until the look-up has
+    /// ended.
     var addresses: [String]? { self.found.withLock { $0 } }
 
-    /// The addresses of a name. Waits for the resolver.
+    /// The addresses of a name; empty if there are none. Waits for the resolver.
     static func addresses(of name: String, flags: Int32 = 0) -> [String] {
         var hints = addrinfo()
         hints.ai_socktype = SystemCalls.streamSocket

@@ -15,7 +15,8 @@ struct PostgresOptions {
         options["target_session_attrs"] = options["target_session_attrs"] ?? "read-write"
         options["application_name"] = settings.name
         options["client_encoding"] = "UTF8"
-        // Otherwise a function of the same name in another schema could run with this user's rights.
+        // With another `search_path`, a function of the same name in another schema could run with this user's
+        // rights.
         let parameters = settings.parameters.merging(["search_path": "pg_catalog"]) { $1 }.sorted { $0.key < $1.key }
             .map { "-c \($0.key)=\($0.value.replacing(" ", with: "\\ "))" }
         options["options"] = ([options["options"]].compactMap { $0 } + parameters).joined(separator: " ")
@@ -89,7 +90,7 @@ struct PostgresOptions {
         }
     }
 
-    /// The name that has to be looked up; nil for an address, or the path of a socket.
+    /// The name that has to be looked up; nil for an address, for the path of a socket, and without a host.
     var name: String? {
         guard self.values["hostaddr"] ?? "" == "", let host = self.values["host"], !host.isEmpty,
             !host.hasPrefix("/"), PostgresLookup.addresses(of: host, flags: AI_NUMERICHOST).isEmpty
@@ -104,7 +105,8 @@ struct PostgresOptions {
         return options
     }
 
-    /// Lets libpq give up a connection that it waits for.
+    /// Sets the whole seconds after which libpq gives up a connection. libpq obeys this limit only in calls that
+    /// wait.
     mutating func limit(to time: Duration) { self.values["connect_timeout"] = "\(time.components.seconds)" }
 
     /// Calls `body` with the keywords and the values as libpq takes them: the last one of each is null.
@@ -142,10 +144,10 @@ struct PostgresOptions {
 }
 
 extension PostgresSettings {
-    /// Opens a connection to the first server of the string, and waits for it, with the options of a session. Its owner
-    /// calls `PQfinish`.
+    /// Opens a connection to the first server of the string, with the options of a session, and waits for it. The
+    /// parameters are not checked. The connection may have failed: see `PQstatus`. The caller calls `PQfinish`.
     ///
-    /// - Returns: nil without memory.
+    /// - Returns: the connection; nil without memory.
     /// - Throws: ``PostgresError`` when the string cannot be used.
     package func connectAndWait() throws(PostgresError) -> OpaquePointer? {
         guard var server = try PostgresOptions.all(self).first else { return nil }

@@ -13,7 +13,7 @@ package final class PostgresRows: @unchecked Sendable {
 
     package var count: Int { Int(PQntuples(self.result)) }
 
-    /// The number of rows that the statement changed.
+    /// The number of rows that the statement changed, or that a `select` returned.
     package var changed: Int { Int(String(cString: PQcmdTuples(self.result))) ?? 0 }
 
     /// Calls `body` with the bytes of a value, which are valid only inside the call. Returns nil if the value is NULL, or if
@@ -42,7 +42,8 @@ extension PostgresRows {
         self.withBytes(row, column) { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// A `smallint`, `int` or `bigint`; or a time, in microseconds since 2000-01-01 (UTC).
+    /// A `smallint`, `int` or `bigint`; or a time, in microseconds since 2000-01-01 (UTC). Nil for NULL, and for a
+    /// value that is not 2, 4 or 8 bytes long.
     package func integer(_ row: Int, _ column: Int) -> Int64? {
         self.withBytes(row, column) { bytes -> Int64? in
             switch bytes.count {

@@ -7,7 +7,7 @@ internal import NIOPosix
 /// One connection to PostgreSQL, from its start to its end.
 ///
 /// Statements are pipelined, and answered in their order. A statement without an answer within its limit ends the
-/// session, because all later answers come after that one. After the end, make a new session.
+/// session, because the answers to all later statements come after its answer. After the end, make a new session.
 ///
 /// ```
 ///   connecting ──▶ open ──▶ ended
@@ -20,7 +20,7 @@ internal import NIOPosix
 package final class PostgresSession: Sendable {
     package typealias Answer = Result<PostgresRows, PostgresError>
 
-    /// The largest number of statements without an answer. Further ones are refused.
+    /// The largest number of statements without an answer. Further statements are refused.
     package static let limit = 1024
 
     struct Request: Sendable {
@@ -33,7 +33,8 @@ package final class PostgresSession: Sendable {
 
     /// Begins to connect.
     ///
-    /// - Parameter onEnd: called once, after the answers of all statements. After ``close()`` it gets no error.
+    /// - Parameter onEnd: called once, after the answers of all accepted statements. It gets nil if ``close()`` has
+    ///   ended the session.
     package init(_ settings: PostgresSettings, onEnd: @escaping @Sendable (PostgresError?) -> Void = { _ in }) {
         let inbox = PostgresInbox()
         self.inbox = inbox
@@ -59,7 +60,7 @@ package final class PostgresSession: Sendable {
         if let error = self.inbox.add(request) { then(.failure(error)) }
     }
 
-    /// Sends a statement, and returns its answer.
+    /// Sends a statement, and returns its answer. Throws if the statement or the session fails.
     package func send(
         _ statement: PostgresStatement,
         within limit: Duration
@@ -70,7 +71,7 @@ package final class PostgresSession: Sendable {
         return try answer.get()
     }
 
-    /// Ends the session at once. Unanswered statements are answered with an error.
+    /// Ends the session. Unanswered statements are answered with an error, and may have been carried out.
     package func close() { self.inbox.stop() }
 }
 
@@ -79,11 +80,11 @@ extension NIODeadline {
     package static var sinceBoot: NIODeadline { .uptimeNanoseconds(SystemCalls.nanosecondsSinceBoot) }
 }
 
-/// The statements on their way to a session's thread, and the pipe that wakes it.
+/// The statements on their way to a session's thread, and the pipe that wakes the thread.
 final class PostgresInbox: Sendable {
     private struct State {
         var requests: [PostgresSession.Request] = []
-        /// The number of statements without an answer.
+        /// The number of accepted statements without an answer.
         var count = 0
         var stage = Stage.open
     }
@@ -99,7 +100,7 @@ final class PostgresInbox: Sendable {
 
     init() {
         var ends: [Int32] = [-1, -1]
-        // Without descriptors, the thread looks for statements from time to time.
+        // Without descriptors, the thread looks for statements every 50 ms.
         if pipe(&ends) == 0 {
             for end in ends {
                 _ = fcntl(end, F_SETFL, O_NONBLOCK)

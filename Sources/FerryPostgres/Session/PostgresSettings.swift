@@ -1,19 +1,21 @@
 /// The address of a server, and the settings of a session with it.
 package struct PostgresSettings: Sendable {
-    /// A connection string of libpq (postgresql.org/docs, "Connection Strings"). It may hold a password, so it is in no log.
+    /// A connection string of libpq (postgresql.org/docs, "Connection Strings"). It may hold a password, so it must
+    /// be in no log.
     ///
-    /// Without `sslmode`, the server's certificate and name are verified (`verify-full`), except over a Unix socket, which
-    /// has no TLS. Without `gssencmode`, GSSAPI does not encrypt.
+    /// Without `sslmode` and `PGSSLMODE`, the server's certificate and name are verified (`verify-full`), except over
+    /// a Unix socket, which has no TLS. Without `gssencmode` and `PGGSSENCMODE`, GSSAPI does not encrypt.
     ///
     /// A random one of several hosts is tried first. Each host gets an equal share of the time that is left for the
-    /// connection, and so does each address of a name. `connect_timeout` has no effect.
+    /// connection. Each address of a host name gets an equal share of the host's time. `connect_timeout` has no
+    /// effect.
     package var connection: String
     /// The name of the session in `pg_stat_activity`.
     package var name: String
-    /// The server's parameters for this session, with values as `show` prints them, for example `4s`. After the connection,
-    /// the session checks that they hold.
+    /// The server's parameters for this session, with values as `show` prints them, for example `4s`. Once connected,
+    /// the session checks that the server has these values, except those of `tcp_…`.
     package var parameters: [String: String]
-    /// How long the connection may take, with all hosts.
+    /// How long it may take to connect, with all hosts together.
     package var connectLimit: Duration
 
     package init(
@@ -35,9 +37,10 @@ package struct PostgresSettings: Sendable {
         "tcp_user_timeout": "4s", "client_connection_check_interval": "1s",
     ]
 
-    /// The same, and PostgreSQL answers a commit when it is on its disk and on that of a synchronous standby. A role, a
-    /// database or a server may have a setting that answers earlier, and may get it after the sessions began. They may
-    /// also have a stricter isolation, at which a statement fails if another session has changed one of its rows.
+    /// The parameters of ``finding``, and two that override settings of the role, the database and the server, even
+    /// those made after the session began. With `synchronous_commit`, PostgreSQL answers a commit when it is on the
+    /// server's disk and on the disk of a synchronous standby, and not earlier. `default_transaction_isolation`
+    /// prevents a stricter isolation, at which a statement fails if another session has changed one of its rows.
     package static let committing = PostgresSettings.finding.merging([
         "synchronous_commit": "on", "default_transaction_isolation": "read committed",
     ]) { $1 }

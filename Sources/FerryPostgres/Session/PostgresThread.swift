@@ -7,7 +7,8 @@ internal import NIOCore
 final class PostgresThread {
     private struct Pending {
         let request: PostgresSession.Request
-        /// The address of the text that this statement prepares; nil once the server has prepared it.
+        /// The address of the text that this statement prepares; nil if the text was prepared before, and once the
+        /// server has prepared it.
         var preparing: UInt?
         var answer: PostgresSession.Answer?
     }
@@ -33,7 +34,7 @@ final class PostgresThread {
         onEnd(end)
     }
 
-    /// Returns when the session was closed.
+    /// Returns when the session was closed. Throws when the session has failed.
     private func work(_ settings: PostgresSettings) throws(PostgresError) {
         let servers = try PostgresOptions.all(settings)
         let end = NIODeadline.sinceBoot + TimeAmount(settings.connectLimit)
@@ -68,8 +69,8 @@ final class PostgresThread {
 
     // MARK: The connection
 
-    /// Returns what `body` makes of the first good candidate; nil if the session was closed. Each candidate gets an equal
-    /// share of the time that is left.
+    /// Returns what `body` returns for the first candidate for which it throws no error; nil if the session was
+    /// closed. Each candidate gets an equal share of the time that is left.
     private func firstGood<Candidate>(
         of candidates: [Candidate],
         until end: NIODeadline,
@@ -144,12 +145,12 @@ final class PostgresThread {
     }
 
     /// Asks which parameters differ from the settings, because a pooler may ignore settings. Returns false if the
-    /// settings have no parameters.
+    /// settings have no parameters to ask for.
     private func askParameters(
         _ settings: PostgresSettings,
         _ connection: borrowing PostgresConnection
     ) throws(PostgresError) -> Bool {
-        // A Unix socket has no parameters of TCP.
+        // The parameters of TCP are not asked for, because a Unix socket has none.
         let parameters = settings.parameters.filter { !$0.key.hasPrefix("tcp_") }
         guard !parameters.isEmpty else { return false }
         let statement = PostgresStatement(
@@ -163,14 +164,16 @@ final class PostgresThread {
         return true
     }
 
-    /// Returns whether the server has said that its parameters are those of the session.
+    /// Returns true when the server has answered that no parameter differs; false while the answer is not complete.
+    /// Throws if a parameter differs.
     private func hasParameters(_ connection: borrowing PostgresConnection) throws(PostgresError) -> Bool {
         while let answer = try connection.next() {
             switch answer {
             case .rows(let rows):
                 guard let name = rows.text(0, 0) else { continue }
                 throw .pooled("\(name) is \(rows.text(0, 1) ?? "not set")")
-            // Without this answer the session is of no use. With `ended`, its owner makes another one.
+            // Without this answer the session is of no use. Because the error is `ended`, the owner makes another
+            // session.
             case .refused(let error): throw PostgresError(.ended, state: error.state, error.description)
             case .end: return true
             }

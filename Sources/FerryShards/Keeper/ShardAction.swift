@@ -6,7 +6,7 @@ package struct ShardSession: Hashable, Sendable {
     package let number: Int
 }
 
-/// An input of ``ShardKeeper``. Inputs about an old session change nothing.
+/// An input of ``ShardKeeper``. An input about an old session counts as ``timePassed``.
 package enum ShardInput: Sendable {
     /// The session is open, with all its settings.
     case connected(ShardSession)
@@ -14,7 +14,7 @@ package enum ShardInput: Sendable {
     case ended(ShardSession)
     /// The answer to the oldest unanswered statement of the session.
     case answered(ShardSession, ShardAnswer)
-    /// A commit, with the next number. The gateway has at most 16 unanswered commits.
+    /// A commit, with the next number. The gateway waits for at most 16 answers at a time.
     case commit(StoreCommit)
     /// The gateway has ended, and makes no more commits.
     ///
@@ -23,7 +23,7 @@ package enum ShardInput: Sendable {
     case finish(isClean: Bool)
     /// The process ends now. Commits without an answer get ``StoreAnswer/unavailable(_:)``.
     case abandon
-    /// The deadline has come.
+    /// The time of ``ShardKeeper/deadline`` has come.
     case timePassed
 }
 
@@ -31,15 +31,15 @@ package enum ShardInput: Sendable {
 package enum ShardAction: Hashable, Sendable {
     /// Open a session with the settings of an owner, and pass `connected` or `ended`.
     case connect(ShardSession)
-    /// End the session at once, without waiting for anything. Pass nothing more about it.
+    /// End the session at once, without waiting for its answers. The keeper needs no more inputs about it.
     case close(ShardSession)
     /// Send the statement on the session, behind those that were sent before. Up to 18 may be without an answer.
     case send(ShardStatement, ShardSession)
     /// The shard is taken. Recover from its segments, and then pass commits. Segments may be read on the keeper's session,
     /// between its statements, some megabytes at a time.
     case owns(ShardTaken)
-    /// A former owner handed over these segments. When the gateway has recovered, pass a commit that takes each number
-    /// over. Each number comes only once.
+    /// A former owner handed over these segments. When the gateway has recovered, pass commits that take all of them
+    /// over. No segment is in two of these actions.
     case late([StoredSegment])
     /// The answer to the commit with this number, in the order of the commits. With `fenced`, the new owner has the
     /// commit, or gets it.
@@ -50,7 +50,8 @@ package enum ShardAction: Hashable, Sendable {
     case wanted(by: String)
     /// Another process owns the shard. Take back what was not sent to APNs, pass the last commits, and then `finish`.
     case fenced
-    /// PostgreSQL refused a statement. An owner comes back; a take has failed. The text is for operators.
+    /// PostgreSQL refused a statement. After a refused take, the keeper ends. An owner tries again on a new session.
+    /// The text is for operators.
     case trouble(String)
     /// The keeper has ended. No action follows.
     case over(ShardEnding)
@@ -72,9 +73,10 @@ package enum ShardEnding: Hashable, Sendable {
     case notTaken
     /// The shard is given up. If it is freed, another process may take it at once.
     case released(isFreed: Bool)
-    /// Another process owns the shard, and has all commits.
+    /// Another process owns the shard, and all commits are handed over.
     case handedOver
-    /// The process ended first. A failover may have lost what was handed over, if it is not settled.
+    /// The process ended first. `mayLoseHandOver`: a fenced owner had commits that were not handed over, or not
+    /// settled: see ``ShardRules/settle``.
     case abandoned(mayLoseHandOver: Bool)
 }
 

@@ -10,9 +10,9 @@ internal import NIOCore
 ///       ◀───────── written again after a come-back, from the first that PostgreSQL lacks ─────────▶
 /// ```
 ///
-/// A failover may lose the last commits that PostgreSQL has answered. So an owner that comes back writes them again, in
-/// order: a take notes the largest number that it finds, and smaller ones are refused afterwards. A fenced owner whose
-/// session ends hands its commits over again.
+/// A failover may lose the last commits that PostgreSQL has answered. So an owner that comes back writes the lost
+/// commits again. It writes them in order, because a later take notes the largest number that it finds: a commit with
+/// a smaller number can then not be handed over. A fenced owner whose session ends hands its commits over again.
 struct ShardCommits {
     private struct Entry {
         var commit: StoreCommit
@@ -61,7 +61,8 @@ struct ShardCommits {
         return self.unwritten[self.underWay - 1].commit
     }
 
-    /// Moves the oldest commit that is under way to the ring, and returns it. `isNew`: the gateway waits for its answer.
+    /// Moves the oldest commit that is under way to the ring, and returns this commit; nil if none is under way.
+    /// `isNew` says whether the gateway waits for the answer.
     mutating func answered(at now: NIODeadline) -> (commit: StoreCommit, isNew: Bool)? {
         guard self.underWay > 0, var entry = self.unwritten.popFirst() else { return nil }
         self.underWay -= 1
@@ -78,10 +79,11 @@ struct ShardCommits {
         self.ringLength += entry.length
     }
 
-    /// When PostgreSQL answered the oldest commit of the ring; nil if the ring is empty.
+    /// When PostgreSQL was last known to have the oldest commit of the ring; nil if the ring is empty.
     var oldestAnswer: NIODeadline? { self.ring.first?.writtenAt }
 
-    /// Forgets the commits that PostgreSQL answered until a time. They were handed over, and no failover loses them.
+    /// Forgets the commits that PostgreSQL answered until a time. They are handed over and settled: see
+    /// ``ShardRules/settle``.
     mutating func settle(until time: NIODeadline) {
         while let first = self.ring.first, first.writtenAt <= time { self.forgetFirst(first) }
     }
@@ -91,8 +93,9 @@ struct ShardCommits {
         self.ring.removeFirst()
     }
 
-    /// Forgets old commits. Call this only after an answer of PostgreSQL: a failover may take longer than
-    /// ``ShardRules/ring``, and the commits are needed after it.
+    /// Forgets answered commits that are older than ``ShardRules/ring``, and the oldest beyond
+    /// ``ShardRules/ringLength``. Call this only after an answer of PostgreSQL: a failover may take longer than
+    /// ``ShardRules/ring``, and the commits are needed after the failover.
     mutating func prune(now: NIODeadline) {
         while let first = self.ring.first,
             first.writtenAt + self.rules.ring <= now || self.ringLength > self.rules.ringLength
@@ -109,9 +112,9 @@ struct ShardCommits {
         self.underWay = 0
     }
 
-    /// Notes that PostgreSQL has the commit with this number, and so the written ones before it. They are not written
-    /// again: ten seconds of commits may take ten seconds, and the owner has no right to forward meanwhile. A commit
-    /// that was refused stays unwritten, although PostgreSQL has later ones.
+    /// Notes that PostgreSQL has the commit with this number, and so the answered commits before it. These commits
+    /// are not written again: ten seconds of commits may take ten seconds, and the owner has no right to forward
+    /// meanwhile. A commit that was refused stays unwritten, although PostgreSQL has later commits.
     mutating func found(upTo last: UInt64, now: NIODeadline) {
         while self.underWay == 0, let first = self.unwritten.first, first.stage == .written,
             first.commit.segment.number <= last

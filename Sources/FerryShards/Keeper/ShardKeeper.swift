@@ -2,7 +2,8 @@ internal import DequeModule
 internal import FerryGateway
 package import NIOCore
 
-/// The owner of one shard in one process, from its take to its end, without I/O. ``ShardLook`` says when to begin one.
+/// The owner of one shard in one process, from the take of the shard to the owner's end. A keeper does no I/O.
+/// ``ShardLook`` says when to make a keeper.
 ///
 /// ```
 ///            another has it
@@ -19,8 +20,9 @@ package import NIOCore
 ///       finished, all written
 /// ```
 ///
-/// One session of PostgreSQL holds the shard's lock, and sends the beats and every commit. When that session ends, the
-/// lock is free, and the session can write nothing more. So the end of the session fences the owner.
+/// One session of PostgreSQL holds the shard's lock, and sends the beats and every commit. When that session ends,
+/// the lock is free, and the session can write nothing more. So an owner that has lost the lock cannot write segments
+/// of the shard.
 ///
 /// All times are of a clock that continues while the computer sleeps. Times of different machines are never compared.
 package struct ShardKeeper: Sendable {
@@ -44,12 +46,12 @@ package struct ShardKeeper: Sendable {
     }
 
     private struct Absence {
-        /// When PostgreSQL last answered, or when the absence began.
+        /// When the absence began, or when PostgreSQL last answered that a session has the lock.
         var heardAt: NIODeadline
         var askAt: NIODeadline
     }
 
-    /// The way to PostgreSQL.
+    /// The connection to PostgreSQL.
     private enum Line {
         case down(dialAt: NIODeadline)
         case dialing(ShardSession, since: NIODeadline)
@@ -80,15 +82,16 @@ package struct ShardKeeper: Sendable {
         var at: NIODeadline
     }
 
-    /// Late segments for the gateway. They come together, because a notification may be in one and its answer in the
-    /// next.
+    /// Late segments that the gateway gets together, because a notification may be in one segment and its answer in
+    /// the next.
     private struct Lot {
         static let limit = 16 << 20
 
         var segments: [StoredSegment] = []
         var length = 0
         var since = NIODeadline.distantPast
-        /// Whether the last answer was full. Then the next beat is sent at once, because more segments may be there.
+        /// Whether the last beat brought ``ShardBeat/limit`` new segments, and there is room for more. Then the next
+        /// beat is sent at once, because more segments may be there.
         var isFollowed = false
     }
 
@@ -103,32 +106,35 @@ package struct ShardKeeper: Sendable {
     private var sessions = 0
     private var dialedAt: NIODeadline
     private var epoch: UInt64 = 0
-    /// The term that the take replaced, and then those under which this owner has had the shard.
+    /// The term that the take replaced, and then those under which this owner has had the shard or may have had it.
+    /// The oldest terms are dropped: see ``termLimit``.
     private var terms: [ShardTerm] = []
-    /// The terms of the tries to come back since then. PostgreSQL may have carried out a try that it did not answer.
+    /// The terms of the tries to come back since this owner last had the lock. PostgreSQL may have carried out a try
+    /// whose answer was lost. The term of a refused try is removed.
     private var tries: [ShardTerm] = []
     private var commits: ShardCommits
-    /// The late segments that the gateway has or gets, and has not taken over.
+    /// The numbers of the late segments that the gateway has or gets, and has not taken over.
     private var offered: Set<UInt64> = []
     private var lot = Lot()
     private var isWanted = false
-    /// Whether the gateway has ended cleanly; nil while it runs.
+    /// Whether the gateway has ended cleanly: see ``ShardInput/finish(isClean:)``; nil while the gateway runs.
     private var finish: Bool?
     private var rightEnd = NIODeadline.distantPast
-    /// The right that was given with the last action.
+    /// The right of the last ``ShardAction/right(_:)``.
     private var right = ShardRight.none
     private var actions: [ShardAction] = []
 
-    /// The largest number of remembered terms, and of remembered tries. Only a failover that loses more come-backs than
-    /// this needs older terms.
+    /// The largest number of remembered terms, and of remembered tries. Older terms are needed only if a failover
+    /// loses very many come-backs or tries to come back.
     static let termLimit = 256
-    /// The largest number of late segments that the gateway has and has not taken over. Each beat names all of them.
+    /// The largest number of late segments that the gateway has and has not taken over. Each beat of an owner that is
+    /// not fenced names all of them.
     static let offeredLimit = 4096
 
     /// - Parameters:
     ///   - shard: the number of the shard, from 0.
-    ///   - seen: the term under which ``ShardLook`` saw it free.
-    ///   - node: the name of this process. No other has it.
+    ///   - seen: the term under which ``ShardLook`` saw the shard free.
+    ///   - node: the name of this process. Each process must have a different name.
     package init(
         shard: Int,
         seen: ShardTerm,
@@ -149,7 +155,8 @@ package struct ShardKeeper: Sendable {
         self.commits = ShardCommits(rules)
     }
 
-    /// When ``ShardInput/timePassed`` is due. Pass it once after `init`.
+    /// When ``ShardInput/timePassed`` is due; nil if no time is awaited. Pass this input once after `init`: the
+    /// keeper then connects.
     package var deadline: NIODeadline? {
         var times: [NIODeadline] = []
         switch self.line {
@@ -169,16 +176,17 @@ package struct ShardKeeper: Sendable {
         return times.min()
     }
 
-    /// Whether a failover may still lose something that was handed over.
+    /// Whether a fenced owner has commits that are not handed over, or that a failover may still lose.
     package var mayLoseHandOver: Bool { if case .fenced = self.state { !self.commits.isEmpty } else { false } }
 
-    /// When the beat is due that settles the oldest hand-over; nil while one is under way, or without a hand-over.
+    /// When a fenced owner sends the beat that settles its oldest answered commit; nil while a beat is under way, or
+    /// without such a commit.
     private var settleAt: NIODeadline? {
         guard case .fenced(let beatAt?) = self.state, let oldest = self.commits.oldestAnswer else { return nil }
         return max(beatAt, oldest + self.rules.settle)
     }
 
-    /// The number of bytes that the owner keeps, to write them again.
+    /// The length of the answered commits that the owner keeps, to write them again, in bytes.
     package var ringLength: Int { self.commits.ringLength }
 
     private var needsLine: Bool {
@@ -287,7 +295,7 @@ package struct ShardKeeper: Sendable {
 
     // MARK: Statements
 
-    /// Sends what is due.
+    /// Sends the statements that are due, or ends the keeper if the gateway has ended and no statement is left.
     private mutating func work(now: NIODeadline) {
         switch self.state {
         case .taking(let seen):
@@ -342,7 +350,8 @@ package struct ShardKeeper: Sendable {
         }
     }
 
-    /// Notes that the shard has this term of the last try. A failover may bring the term of an earlier one back.
+    /// Notes that the shard has this term, that of the last try. After a failover, the shard may have the term of an
+    /// earlier try.
     private mutating func confirm(_ term: ShardTerm) {
         // The tries get half of the room, so that many of them do not push the owner's own terms out.
         let half = Self.termLimit / 2
@@ -367,8 +376,8 @@ package struct ShardKeeper: Sendable {
             self.confirm(term)
             if let last { self.commits.found(upTo: last, now: now) }
             var owner = Owner(beatAt: now, missing: self.commits.count)
-            // In such a long absence another process may have taken the shard, and a failover may have lost its take.
-            // The other process may have the right until `restUntil`.
+            // In an absence of `grace` or more, another process may have taken the shard, and a failover may have
+            // lost the take. The other process may have the right until `restUntil`.
             let absence = now - (self.rightEnd - self.rules.right)
             if absence >= self.rules.grace, self.rules.restsAfterAbsence { owner.restUntil = now + self.rules.right }
             self.state = .owning(owner)
@@ -425,7 +434,8 @@ package struct ShardKeeper: Sendable {
             self.isWanted = true
             self.actions.append(.wanted(by: wanted))
         }
-        // Until the ring is written again, late segments seem new if a lost commit took them over.
+        // Until the ring is written again, late segments that a lost commit took over seem new. So none are
+        // collected.
         return isComplete && self.collect(beat.late, now: now)
     }
 
@@ -449,7 +459,7 @@ package struct ShardKeeper: Sendable {
         self.state = .fenced(beatAt: now)
         self.tell(.none)
         self.actions.append(.fenced)
-        // Another process has the lock. The next session only hands commits over.
+        // Another process has taken the shard. The next session only hands commits over.
         self.giveUp(now: now)
     }
 
@@ -462,7 +472,8 @@ package struct ShardKeeper: Sendable {
     private mutating func tellRight(now: NIODeadline) {
         switch self.state {
         case .owning(let owner):
-            // The commits of a long absence take a while. Until they are written, the gateway goes on from memory.
+            // The commits of a long absence take a while. Until they are written, a gateway that forwards from memory
+            // keeps this right.
             guard self.right != .fromMemory || owner.missing == 0 else { break }
             self.tell(.until(self.rightEnd))
         case .comingBack(let absence):

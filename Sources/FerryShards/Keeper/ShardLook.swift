@@ -6,7 +6,7 @@ package struct FreeShard: Hashable, Sendable {
     package var term: ShardTerm
     /// Whether its last owner gave it up. Then no process forwards its notifications.
     package var isFreed: Bool
-    /// The node that shall have it next.
+    /// The node that shall have the shard next; nil if no node was named.
     package var wanted: String?
 
     package init(shard: Int, term: ShardTerm, isFreed: Bool, wanted: String? = nil) {
@@ -17,11 +17,12 @@ package struct FreeShard: Hashable, Sendable {
     }
 }
 
-/// A process that stands by: it looks for free shards, and decides which of them it takes. No I/O.
+/// The decisions of a process that stands by: which of the free shards the process takes, and when. No I/O.
 ///
 /// A lock may be free although the owner still runs: the owner's session has ended, and the owner comes back, or has
 /// not noticed. So a shard that was not given up is taken only after it was free for ``ShardRules/grace`` under one
-/// term. Before that time is over, its owner stops forwarding.
+/// term. Before that time is over, the owner's right to forward ends. Only with ``ShardAway/serve`` may the owner
+/// still forward.
 package struct ShardLook: Sendable {
     private struct Sight {
         var term: ShardTerm

@@ -5,11 +5,13 @@ package import NIOCore
 package struct ShardRules: Sendable {
     package static let standard = ShardRules()
 
-    /// The time from one beat of an owner to the next. A late answer delays the next beat.
+    /// The time from one beat of an owner to the next. A late answer delays the next beat. After an answer full of
+    /// late segments, the next beat follows at once.
     package internal(set) var beat = TimeAmount.milliseconds(500)
     /// How long an owner may forward after it sent the last statement that was answered.
     package internal(set) var right = TimeAmount.seconds(3)
-    /// How long a session may owe an answer and give none until the owner closes it. Connecting may take as long.
+    /// If a session owes an answer and gives none for this time, the owner closes the session. Connecting may take as
+    /// long.
     package internal(set) var deadline = TimeAmount.seconds(3)
     /// `idle_session_timeout` of the owner's session.
     package internal(set) var idle = TimeAmount.seconds(4)
@@ -23,10 +25,10 @@ package struct ShardRules: Sendable {
     package internal(set) var widestSpread = TimeAmount.seconds(2)
     /// The time between two tries to connect, or to take a shard back.
     package internal(set) var retry = TimeAmount.milliseconds(200)
-    /// The time before the next try after a refused statement. It is longer, because the next statement is probably
-    /// refused, too.
+    /// The time before the next try after a refused statement. It is longer than ``retry``, because the next
+    /// statement is probably refused, too.
     package internal(set) var refusedRetry = TimeAmount.seconds(1)
-    /// How long PostgreSQL must give no answer until it counts as away; the right must have ended, too. In this time a
+    /// PostgreSQL counts as away when it has given no answer for this time and the right has ended. In this time a
     /// process that was paused hears whether it is fenced.
     package internal(set) var silence = TimeAmount.seconds(1)
     /// How long a shard that another node shall have is left alone.
@@ -44,13 +46,13 @@ package struct ShardRules: Sendable {
     /// How long the owner collects late segments at most. A longer time would pass them on only after the former owner
     /// has closed its clients.
     package internal(set) var late = TimeAmount.seconds(1)
-    /// How long after its answer a hand-over is settled, if PostgreSQL then answers a beat. A failover that loses more
-    /// may lose what was handed over.
+    /// A commit that was handed over is settled when PostgreSQL answers a beat that was sent this long after the
+    /// commit's answer. A failover that loses more than this time may still lose the commit.
     package internal(set) var settle = TimeAmount.milliseconds(300)
 
     /// Whether old commits are written before new ones after a come-back.
     var keepsOrder = true
-    /// Whether an owner that was away for the grace waits until no other can have the right.
+    /// Whether an owner that was away for the grace waits until no other process can have the right.
     var restsAfterAbsence = true
     /// Whether a fenced owner keeps what it has handed over until it is settled.
     var handsOverAgain = true

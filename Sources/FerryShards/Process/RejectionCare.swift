@@ -1,7 +1,7 @@
 internal import FerryPostgres
 
-/// Removes old rejections of all shards, on a session of its own. Each process does so. They do not wait for each
-/// other, because locked rows are passed over.
+/// Removes old rejections of all shards, on a session of its own. Each process does so. The processes do not wait for
+/// each other, because locked rows are passed over.
 struct RejectionCare: Sendable {
     private static let interval: Duration = .seconds(60)
     /// The time between two steps while old rows are left.
@@ -28,7 +28,8 @@ struct RejectionCare: Sendable {
         }
     }
 
-    /// Removes all old rows. An error is not reported here, because the looks of the process report it.
+    /// Removes all old rows. An error ends the removal until the next call. The error is not reported here: the looks
+    /// of the process report that PostgreSQL is away, and the start has checked the rights.
     private func trim() async {
         let session = PostgresSession(self.settings)
         defer { session.close() }

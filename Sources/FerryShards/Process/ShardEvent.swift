@@ -7,17 +7,18 @@ package enum ShardEvent: Hashable, Sendable {
     case taken(shard: Int)
     /// Another process owns the shard. This one hands over what it has read.
     case fenced(shard: Int)
-    /// The shard is given up. If it is freed, another process takes it at once.
+    /// The shard is given up. If it is freed, another process may take it at once.
     case released(shard: Int, isFreed: Bool)
-    /// Another process has everything that this one had read.
+    /// Everything that this process had read is handed over to the shard's new owner.
     case handedOver(shard: Int)
     /// Another node shall have the shard.
     case wanted(shard: Int, by: String)
-    /// The right to forward has ended: PostgreSQL does not answer.
+    /// The right to forward has ended: PostgreSQL does not extend it, or another process owns the shard.
     case stopped(shard: Int)
     /// The right to forward is back.
     case resumed(shard: Int)
-    /// A fault of PostgreSQL; nil if it is not about one shard. The text is one sentence.
+    /// A fault of PostgreSQL. The shard is nil if the fault is not about one shard. The text has one sentence, or one
+    /// for each server that was tried.
     case trouble(shard: Int?, String)
     /// PostgreSQL answers the process again.
     case answered
@@ -60,7 +61,7 @@ package struct ShardFigures: Sendable {
     package var fenced = 0
     /// The notifications that were written without the right, of all shards that this process has owned.
     package var sentWithoutRight = 0
-    /// The number of shards of the last ``ShardEvent/ownerless(shard:)`` events, until they are served.
+    /// The number of shards that had an ``ShardEvent/ownerless(shard:)`` event and have not been served since.
     package var ownerless = 0
     /// How far the clock of this machine was ahead of PostgreSQL's at the last look, in seconds.
     package var clockSeconds = 0

@@ -156,7 +156,8 @@ final class ShardOwner: Sendable {
             case .handedOver: isHandedOver = true
             case .end: break events
             }
-            // A failover takes longer than the store has for its end.
+            // The end waits for a safe hand-over: a failover may take longer than the 4 s that the store has to
+            // close.
             if isHandedOver, !self.store.mayLoseHandOver { break }
         }
         let isKept = await gateway.shutDown(within: self.setup.shutdownLimit)

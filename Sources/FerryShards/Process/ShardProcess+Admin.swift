@@ -60,7 +60,8 @@ extension ShardProcess: AdministeredGateways {
         try await self.each(ids) { try await $0.drop($1) }
     }
 
-    /// Does something with letters, each in the gateway that has it.
+    /// Calls `body` for each gateway that has some of these letters. Returns a result for each identifier, in the
+    /// order of `ids`.
     private func each(
         _ ids: [APNSID],
         _ body: (Gateway, [APNSID]) async throws -> [LetterResult]
@@ -98,12 +99,14 @@ extension ShardProcess: AdministeredGateways {
         return (sums, self.place(next, after: shard))
     }
 
-    /// The first own shard from this number on.
+    /// The shard with the smallest number, from this number on, whose gateway runs in this process; nil if there is
+    /// none.
     private func gateway(from shard: Int) -> (shard: Int, gateway: Gateway)? {
         self.gateways.filter { $0.key >= shard }.min { $0.key < $1.key }.map { (shard: $0.key, gateway: $0.value) }
     }
 
-    /// The place after a page of a shard: in the shard, or at the beginning of the next one.
+    /// The place after a page of a shard: in the shard, or at the beginning of the next shard; nil after the last
+    /// shard.
     private func place(_ next: WaitingPlace?, after shard: Int) -> WaitingPlace? {
         if let next { return WaitingPlace(next, shard: shard) }
         return self.gateway(from: shard + 1).map { WaitingPlace(shard: $0.shard) }

@@ -19,7 +19,7 @@ package actor ShardProcess {
     package struct Setup: Sendable {
         /// A connection string of libpq.
         package var connection: String
-        /// The name of this process. No other has it.
+        /// The name of this process. Each process must have a different name.
         package var node: String
         package var away: ShardAway
         /// How long rejections are kept.
@@ -27,9 +27,10 @@ package actor ShardProcess {
         /// The number of shards, which ``start()`` reads from the database.
         var shards = 1
         /// The configuration of each gateway. The ports of its doors are those of shard 0; shard n has the n-th port
-        /// after them. The process sets the store.
+        /// after them. Port 0 stays 0 for all shards. The process sets the store.
         package var gateway: Gateway.Configuration
-        /// Makes the upstream with this place in the configuration. The upstream sends only while this right is held.
+        /// Makes the upstream with the index `place` in the configuration. The upstream sends only while the right is
+        /// held.
         package var upstream: @Sendable (_ place: Int, ForwardingRight) throws -> GatewayUpstream
         /// How long the end of a gateway may take.
         package var shutdownLimit: Duration
@@ -65,7 +66,7 @@ package actor ShardProcess {
     /// How long a shard has no port until operators hear of it.
     private static let patience: TimeAmount = .seconds(10)
     private static let lookLimit: Duration = .seconds(3)
-    /// The difference between this machine's clock and PostgreSQL's of which operators hear, in seconds.
+    /// The largest difference between this machine's clock and PostgreSQL's that is not reported, in seconds.
     private static let clockLimit = 5
 
     private(set) var setup: Setup
@@ -75,26 +76,26 @@ package actor ShardProcess {
     private var session: PostgresSession?
     private var owners: [Int: ShardOwner] = [:]
     private var tasks: [Int: Task<Void, Never>] = [:]
-    /// The event loop of each shard that this process has owned, until the process ends.
+    /// The event loop of each shard that this process has owned or tried to take. It lives until the process ends.
     private var groups: [Int: MultiThreadedEventLoopGroup] = [:]
     private var looking: Task<Void, Never>?
     private var trimming: Task<Void, Never>?
     private(set) var feedback: Gateway?
     /// The numbers of the names in the figures of all shards. Each gateway has numbers of its own.
     private var numbers: GatewayNumbers
-    /// The shards whose gateways are starting. A reload waits for them, and no other gateway starts before it has
-    /// ended.
+    /// The shards whose gateways are starting. A reload waits for these gateways. No other gateway starts before the
+    /// reload has ended.
     private var beginning: Set<Int> = []
     private var isReloading = false
     private var waitingReload: CheckedContinuation<Void, Never>?
-    /// All shards of the last look, by their numbers.
+    /// All shards of the last look that was answered, by their numbers.
     private(set) var sights: [Int: ShardSight] = [:]
     private var closedSince: [Int: NIODeadline] = [:]
     private var ownerless: Set<Int> = []
     private var isClockTold = false
     private var lastTrouble: String?
     private var isKept = true
-    /// The sums of owners that are over.
+    /// The sums of owners that are over, and the figures of the last look.
     private var past = ShardFigures()
     private var pastSnapshot: GatewaySnapshot
 
@@ -115,8 +116,8 @@ package actor ShardProcess {
     /// Checks the database, and begins to look for shards.
     ///
     /// - Returns: the number of shards.
-    /// - Throws: ``PostgresError`` when the database cannot be used, and ``ListenFault`` when the port of the
-    ///   feedback service cannot be bound.
+    /// - Throws: ``PostgresError`` when the database cannot be used; `TLSError` or ``ListenFault`` when the feedback
+    ///   service cannot use its credentials or bind its port.
     @discardableResult
     package func start() async throws -> Int {
         let (count, namesake) = try await Self.look(connection: self.setup.connection, node: self.setup.node)
@@ -139,9 +140,9 @@ package actor ShardProcess {
         connection: String,
         node: String
     ) async throws(PostgresError) -> (shards: Int, namesake: String?) {
-        // The check uses the settings of an owner's session, because a pooler refuses or forgets them. But it may be
-        // silent for longer. On a busy machine, an owner's limit would end the session, and the process would not
-        // start.
+        // The check uses the settings of an owner's session, so that it fails at a pooler, which refuses or forgets
+        // them. But the check may be silent for longer. On a busy machine, an owner's limit would end the session,
+        // and the process would not start.
         var settings = PostgresStore.settings(.init(connection: connection, shard: 0, node: node))
         settings.parameters["idle_session_timeout"] = "1min"
         let database = PostgresSetup(settings)
@@ -151,10 +152,11 @@ package actor ShardProcess {
 
     // MARK: The feedback service
 
-    /// The port of the feedback service; nil without one.
+    /// The port of the feedback service; nil while no feedback service runs.
     package var feedbackPort: Int? { self.feedback?.feedbackPort }
 
-    /// The feedback service belongs to no shard: every process gives every client's rows.
+    /// Starts the feedback service if a door has a port for it. The feedback service belongs to no shard: every
+    /// process gives every client's rows.
     private func startFeedback() async throws {
         let configuration = Self.feedbackConfiguration(of: self.setup)
         guard configuration.doors.contains(where: { $0.feedbackPort != nil }) else { return }
@@ -395,7 +397,8 @@ package actor ShardProcess {
         }
     }
 
-    /// The number of lines of the list of rejections that shards which are over have given up.
+    /// The number of lines that the list of rejections never gets, because they were given up. Only shards that are
+    /// over count.
     package var unlisted: Int { self.pastSnapshot.figures.counts.unlisted }
 
     package var figures: ShardFigures {

@@ -14,7 +14,7 @@ final class PostgresSightings: Sendable {
         var sightings = Sightings()
         /// Whether a report has no answer yet.
         var isBusy = false
-        /// Whether the refusal of a report was told.
+        /// Whether PostgreSQL has refused a report since the last success. Only the first refusal becomes an event.
         var isRefused = false
         var misrouted = 0
         /// When old rows are removed next.
@@ -48,7 +48,7 @@ final class PostgresSightings: Sendable {
         }
     }
 
-    /// Sends the next report if one is due, and the last one was answered.
+    /// Sends the next report, if the last report was answered, and if sightings or the removal of old rows are due.
     func report(now: NIODeadline) {
         let next = self.state.withLock { state -> (report: [Sightings.Sighting], removes: Bool)? in
             guard !state.isBusy else { return nil }

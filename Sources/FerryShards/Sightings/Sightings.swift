@@ -23,7 +23,7 @@ struct Sightings {
     }
 
     static let interval: TimeAmount = .seconds(60)
-    /// The largest number of sightings. Above it, further ones are not reported.
+    /// The largest number of sightings. Further sightings are not reported.
     static let limit = 65_536
     /// The largest number of sightings in a report.
     static let batch = 1000
@@ -49,7 +49,7 @@ struct Sightings {
     }
 
     /// Removes and returns the next report. A report has each client once, because one statement can write a row only
-    /// once. Another shard of that client is in the next report.
+    /// once. A sighting of the same client in another shard is in a later report.
     mutating func takeReport(now: NIODeadline) -> [Sighting] {
         while self.due.count < Self.batch, let first = self.reported.first, first.next <= now {
             self.reported.removeFirst()

@@ -2,8 +2,8 @@ internal import FerryCore
 internal import FerryGateway
 internal import FerryPostgres
 
-/// The feedback rows of all shards. A reader has a session of its own, whose transaction locks the rows. So another reader
-/// does not get them, and they are listed again if the process ends.
+/// The feedback rows of all shards. A reader has a session of its own, whose transaction locks the rows. So another
+/// reader does not get these rows. If the process ends before they are removed, the next reader gets them.
 struct PostgresFeedback: Sendable {
     /// How long PostgreSQL may take to give the rows, and to remove them.
     private static let limit: Duration = .seconds(30)
@@ -16,13 +16,14 @@ struct PostgresFeedback: Sendable {
     private static let readers = 8
     private static let reading = Locked(0)
 
-    /// The largest number of rows for one reader, so that they come in time. The next reader gets the next ones.
+    /// The largest number of rows for one reader, so that they come in time. The next reader gets the next rows.
     private static let rows = 100_000
 
     let connection: String
     let node: String
 
-    /// Takes the rows of a client that no other reader has.
+    /// Takes the rows of a client, without the rows that another reader has. Throws if too many readers have a
+    /// session, or if PostgreSQL does not give the rows.
     func take(_ client: String) async throws(StoreError) -> any FeedbackClaim {
         let isBusy = Self.reading.withLock { count -> Bool in
             guard count < Self.readers else { return true }
@@ -46,7 +47,7 @@ struct PostgresFeedback: Sendable {
         }
     }
 
-    /// The rows of one reader. Its session ends with it.
+    /// The rows of one reader. The reader's session ends with this object at the latest.
     private final class Claim: FeedbackClaim {
         let rows: [FeedbackRows.Row]
         private let ids: [Int64]

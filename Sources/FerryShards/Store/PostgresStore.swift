@@ -5,7 +5,8 @@ package import FerryMachine
 internal import FerryPostgres
 package import NIOCore
 
-/// The store of one shard in PostgreSQL, for its owner. It carries out the actions of a ``ShardKeeper``.
+/// The store of one shard in PostgreSQL, for the shard's owner. The store carries out the actions of a
+/// ``ShardKeeper``.
 ///
 /// ```
 ///   gateway ──append──▶ PostgresStore ──▶ ShardKeeper ──send──▶ PostgresSession, one at a time
@@ -16,12 +17,12 @@ package import NIOCore
 ///
 /// `@unchecked Sendable`: everything that changes is used on the event loop only, or is behind a lock.
 package final class PostgresStore: SharedStore, @unchecked Sendable {
-    /// The place of a shard, and its owner.
+    /// A shard, its database, and the process that takes the shard.
     package struct Place: Sendable {
         /// A connection string of libpq.
         package var connection: String
         package var shard: Int
-        /// The name of this process. No other has it.
+        /// The name of this process. Each process must have a different name.
         package var node: String
         package var away: ShardAway
 
@@ -42,9 +43,10 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         case returned
         case wanted(by: String)
         case fenced
-        /// No failover can lose any more what was handed over so far.
+        /// All commits that the fenced owner has got so far are handed over and settled: see ``ShardRules/settle``.
         case handOverIsSafe
-        /// A sentence about PostgreSQL for operators. Each fault is reported once.
+        /// A sentence about PostgreSQL for operators. The same sentence comes twice in a row only if the right to
+        /// forward was extended in between.
         case trouble(String)
         case over(ShardEnding)
     }
@@ -63,12 +65,13 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
 
     /// How long a statement of the keeper may take. The keeper gives a silent session up sooner.
     private static let statementLimit: Duration = .seconds(60)
-    /// How long a read waits for an owner that comes back.
+    /// How long a read is tried again while the owner comes back. Each try may take this long, too.
     private static let readLimit: Duration = .seconds(10)
     private static let readPause: Duration = .milliseconds(200)
     /// How long ``close()`` waits for PostgreSQL.
     private static let closeLimit: TimeAmount = .seconds(4)
-    /// The largest length of the segments that are forwarded from memory while PostgreSQL is away, in bytes.
+    /// The largest length of the segments that are forwarded from memory while PostgreSQL is away, in bytes. Segments
+    /// that waited when forwarding from memory began do not count.
     private static let servedLimit = 256 << 20
     private static let isClosed = StoreError("The store is closed.")
     private static let closedAnswer = StoreAnswer.unavailable(PostgresStore.isClosed.description)
@@ -89,11 +92,12 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     private var inputs: Deque<ShardInput> = []
     private var line: (id: ShardSession, session: PostgresSession, hasCommits: Bool)?
     private var hashKey: [UInt8] = []
-    /// The epoch before the take; nil after the first commit.
+    /// The epoch before the take; nil before the take, and after the first commit.
     private var unusedEpoch: Int64?
     /// The commits whose answer the gateway waits for.
     private var waiting: Deque<(number: UInt64, then: @Sendable (StoreAnswer) -> Void)> = []
-    /// The commits that the gateway counts as durable, although PostgreSQL does not have them.
+    /// The commits that the gateway counts as durable, although PostgreSQL has not answered them: the length that
+    /// counts for ``servedLimit``, by the number of the commit.
     private var served: [UInt64: Int] = [:]
     private var servedLength = 0
     private var isServing = false
@@ -106,7 +110,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     private var closers: [CheckedContinuation<Void, Never>] = []
     private var abandonment: Scheduled<Void>?
     private var lastTrouble: String?
-    /// Why PostgreSQL refuses this owner until an operator acts; nil if it does not.
+    /// Why PostgreSQL refuses this owner until an operator acts; nil without such a refusal.
     private var refusal: String?
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
 
@@ -133,7 +137,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         )
     }
 
-    /// Parameters of an owner's session. The server ends a session that is silent for 4 s, and its lock is free then.
+    /// Parameters of an owner's session. The server ends a session that sends no statement for 4 s. This frees the
+    /// shard's lock.
     private static let parameters = PostgresSettings.committing.merging([
         "idle_session_timeout": "\(ShardRules.standard.idle.nanoseconds / 1_000_000_000)s"
     ]) { $1 }
@@ -147,7 +152,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         )
     }
 
-    /// Runs `body` on the event loop, after other work. Returns false if the store is over.
+    /// Queues `body` on the event loop. Returns false, and drops `body`, if the store is over.
     @discardableResult
     private func execute(_ body: @escaping @Sendable () -> Void) -> Bool {
         self.loop.withLock { loop in
@@ -159,7 +164,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     /// The number of bytes of acknowledged commits that are kept, to write them again.
     package var ringLength: Int { self.ring.withLock { $0 } }
 
-    /// Whether a failover may still lose something that was handed over. ``News/handOverIsSafe`` tells the end of this.
+    /// Whether a fenced owner has commits that are not handed over, or that a failover may still lose.
+    /// ``News/handOverIsSafe`` reports that a running store has no more such commits.
     package var mayLoseHandOver: Bool { self.uncertain.withLock { $0 } }
 
     /// Whether the store has ended, and PostgreSQL may lack what was forwarded from memory or handed over.
@@ -252,7 +258,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         }
     }
 
-    /// Reads on the owner's session. If it ends meanwhile, the read is tried on the next session.
+    /// Reads on the owner's session. If the session ends meanwhile, the read is tried on the next session. A refused
+    /// read is not tried again.
     private func read(_ statement: PostgresStatement) async throws(StoreError) -> PostgresRows {
         let deadline = ContinuousClock.now + Self.readLimit
         var reason = "PostgreSQL does not answer."
@@ -273,7 +280,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         throw StoreError("Shard \(self.place.shard) cannot be read. \(reason)", isInUse: !isRefused)
     }
 
-    /// The present session of the owner.
+    /// The present session of the owner; nil between two sessions.
     private func session() async throws(StoreError) -> PostgresSession? {
         let answer: Result<PostgresSession?, StoreError> = await withCheckedContinuation { continuation in
             let isOpen = self.execute { continuation.resume(returning: .success(self.line?.session)) }
@@ -362,7 +369,7 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         let mayLoseHandOver = self.keeper.mayLoseHandOver
         guard self.mayLoseHandOver != mayLoseHandOver else { return }
         self.uncertain.withLock { $0 = mayLoseHandOver }
-        // The end says by itself whether everything was handed over.
+        // ``News/over(_:)`` says whether everything was handed over.
         if case .over = self.stage { return }
         if !mayLoseHandOver { self.onNews(.handOverIsSafe) }
     }
@@ -385,8 +392,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
             if let lateBody { lateBody(segments) } else { self.late += segments }
         case .answer(let number, let answer): self.answer(number, answer)
         case .right(.until(let end)):
-            // The right grows only when PostgreSQL has every earlier commit. So the last trouble is over, and the next
-            // one is news.
+            // The right grows only after an answer of PostgreSQL, when no commit from before a come-back is missing.
+            // So the last fault is over. The next fault is reported even if its sentence is the same.
             if end > self.rightEnd { self.lastTrouble = nil }
             self.isServing = false
             self.rightEnd = end
@@ -410,7 +417,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
     private func end(_ ending: ShardEnding) {
         if case .opening(let continuation) = self.stage {
             let reason = self.refusal ?? self.lastTrouble ?? "Another process has it."
-            // PostgreSQL would refuse the next take for the same reason, so `isInUse` lets it wait for a minute.
+            // A `refusal` lasts: PostgreSQL would refuse the next take for the same reason. So `isInUse` is false
+            // then, and the next take waits for a minute.
             continuation.resume(
                 returning: .failure(
                     StoreError("Shard \(self.place.shard) was not taken. \(reason)", isInUse: self.refusal == nil)
@@ -450,7 +458,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         }
     }
 
-    /// Lets the gateway forward a commit that PostgreSQL does not have.
+    /// Lets the gateway forward a commit that PostgreSQL has not answered. A commit beyond ``servedLimit`` waits for
+    /// PostgreSQL. Later commits wait, too, because the answers come in order.
     private func serve(_ commit: StoreCommit) {
         let length = commit.segment.bytes.count
         guard self.servedLength + length <= Self.servedLimit, self.waiting.count == 1 else { return }
@@ -532,7 +541,8 @@ package final class PostgresStore: SharedStore, @unchecked Sendable {
         }
     }
 
-    /// Makes the commits of the present session faster. A refusal changes nothing else.
+    /// Makes the commits of the present session faster. If PostgreSQL refuses the statement, the commits are only
+    /// slower.
     private func keepMemory() {
         self.line?.session.send(PostgresStatement(ShardSQL.keepMemory), within: Self.statementLimit) { _ in }
     }

@@ -3,9 +3,10 @@
 enum ShardSQL {
     // MARK: Sessions
 
-    /// Makes the server's process keep up to 8 MiB of freed memory, twice the length of this text. Otherwise it returns
-    /// memory to the system after each commit of 200 KB, and gets it back with 80 page faults (glibc: mallopt(3),
-    /// `M_TRIM_THRESHOLD`). It takes 6 ms; a single `repeat` of one character takes 30.
+    /// Makes the server's process keep up to 8 MiB of freed memory, twice the length of the text that is made here.
+    /// Otherwise the process returns memory to the system after each commit of 200 KB, and gets it back with 80 page
+    /// faults (glibc: mallopt(3), `M_TRIM_THRESHOLD`). The statement takes 6 ms; a single `repeat` of one character
+    /// takes 30 ms.
     static let keepMemory: StaticString = "select octet_length(repeat(repeat(' ', 8192), 512))"
 
     /// The statement that says whether an owner's session can be used.
@@ -23,7 +24,7 @@ enum ShardSQL {
           from ferry.shard s order by s.id
         """
 
-    /// Ends owners' sessions that hang in the middle of a message. No time-out of PostgreSQL 15 ends them.
+    /// Ends owners' sessions that hang in the middle of a message for 8 s. No time-out of PostgreSQL 15 ends them.
     static let terminate: StaticString = """
         select pg_terminate_backend(a.pid) from pg_stat_activity a join pg_locks l on l.pid = a.pid
          where l.locktype = 'advisory' and l.classid = 1179800153 and l.objsubid = 2 and l.granted
@@ -38,14 +39,14 @@ enum ShardSQL {
         select t.epoch, t.term::text, t.before::text, t.node, s.epoch
           from ferry.shard s cross join lateral ferry.take($1::int, $2, $3::uuid) t where s.id = $1::int
         """
-    /// The second column is the largest number of a segment. It may lack a commit that the owner's former session writes
-    /// at this moment. Such a commit has no answer, and is written again in any case.
+    /// The second column is the largest number of a segment. A commit that the owner's former session writes at this
+    /// moment may be missing there. Such a commit has no answer, and is written again in any case.
     static let retake: StaticString = """
         select ferry.retake($1::int, $2, $3::uuid[], $4, $5::uuid),
           (select max(number) from ferry.segment where shard = $1::int)
         """
     static let append: StaticString = "select ferry.append($1::int, $2::uuid[], $3, $4, $5, $6, $7, $8, $9)"
-    /// Sets the number before the first commit of a session: see `ferry.append`.
+    /// Sets `ferry.number` to the number before that of the session's first commit: see `ferry.append`.
     static let number: StaticString = "select set_config('ferry.number', $1, false)"
     static let beat: StaticString = """
         select s.wanted, l.number, l.bytes from ferry.shard s left join ferry.late l on l.shard = s.id and not l.done
@@ -97,7 +98,7 @@ enum ShardSQL {
     // MARK: Feedback
 
     static let begin: StaticString = "begin"
-    /// Takes the rows of a client that no other reader has.
+    /// Takes the rows of a client, without the rows that another transaction has locked.
     static let feedback: StaticString = """
         select id, token, since from ferry.feedback where client = $1 order by id for update skip locked limit $2
         """
@@ -106,8 +107,8 @@ enum ShardSQL {
 
     // MARK: Sightings
 
-    /// Writes where clients were seen, in the order of the key, so that two reports do not wait for each other. Returns the
-    /// clients that another shard saw within two minutes, at most once a minute for each.
+    /// Writes where clients were seen, in the order of the key, so that two reports cannot cause a deadlock. Returns
+    /// the clients that another shard saw within two minutes, at most once a minute for each client and address.
     static let reportSightings: StaticString = """
         with report as (
           insert into ferry.seen as s (client, address, shard)

@@ -4,7 +4,7 @@ internal import FerryPostgres
 extension ShardStatement {
     /// The statement in SQL.
     ///
-    /// - Parameter unused: the epoch before the take, if the owner has written nothing.
+    /// - Parameter unused: the epoch before the take, if the owner has written nothing; nil otherwise.
     func sql(shard: Int, node: String, unused: Int64?) -> PostgresStatement {
         let id = PostgresValue.integer(Int64(shard))
         switch self {

@@ -15,8 +15,8 @@ package enum ConnectionAdvice {
         "To try longer, raise --connection-retry-time, or --connection-retry-limit if it was given; 0 sets no limit."
     private static let notOpened = "nothing in between opens TLS"
     /// The advice about a peer that closes each connection without an answer. A gateway does so while the client's
-    /// notifications wait, a server of HTTP/2 when a client does not ask for HTTP/2, and a feedback service when its
-    /// list is empty.
+    /// notifications wait. A server of HTTP/2 does so when a client does not ask for HTTP/2, and a feedback service
+    /// does so when its list is empty.
     package static let wordlessPeers =
         "A gateway does so while it has an alarm for the client's topic: ferry gateway names it on standard error. A feedback "
         + "service does so (its port is usually 2196, and ferry feedback reads it), and so does a server of "
@@ -69,7 +69,7 @@ package enum ConnectionAdvice {
         return text.replacing(words.library, with: words.option)
     }
 
-    /// The code of the TLS error that caused the error, directly or indirectly.
+    /// The code of the TLS error that caused the error, directly or indirectly; nil if no TLS error caused it.
     private static func tlsCode(_ error: ProviderError) -> TLSError.Code? {
         if let tls = error.cause as? TLSError { return tls.code }
         return (error.cause as? ProviderError).flatMap { self.tlsCode($0) }

@@ -16,7 +16,8 @@ package enum CredentialMaterial: Equatable, Sendable {
         }
     }
 
-    /// Reads the material. Warns on standard error if it is a file with a private key that other users may read.
+    /// Reads the material. Warns on standard error if the material is a file with a private key that other users may
+    /// read or change.
     package func readAndWarn(_ option: String) throws(TLSError) -> [UInt8] {
         let bytes = try self.read(option)
         if case .file(let path) = self { OptionFile(option, path).warnIfOpen(bytes) }
@@ -32,9 +33,9 @@ package enum CredentialMaterial: Equatable, Sendable {
     }
 }
 
-/// The place of the certificate and key that prove the provider's identity.
+/// The files or texts of the certificate and key that prove the provider's identity.
 package struct IdentitySource: Equatable, Sendable {
-    /// The place of the options. Messages name it.
+    /// The source of the options. Messages name an option in the form of this source: `--cert` or `'cert'`.
     package enum Origin: Equatable, Sendable {
         case commandLine
         /// A node-apn options object.
@@ -62,7 +63,7 @@ package struct IdentitySource: Equatable, Sendable {
     package var keyOption: String { self.origin == .commandLine ? "--key" : "'key'" }
     package var archiveOption: String { self.origin == .commandLine ? "--p12" : "'pfx'" }
 
-    /// Reads the files. Warns on standard error about files with a private key that other users may read.
+    /// Reads the files. Warns on standard error about files with a private key that other users may read or change.
     package func identity() throws(TLSError) -> TLSIdentity {
         switch self.files {
         case .archive(let archive):

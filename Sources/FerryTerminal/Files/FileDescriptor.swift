@@ -1,7 +1,7 @@
 package import FerryCore
 internal import FerryPlatform
 
-/// An open file. It closes when the last reference is dropped.
+/// An open file. If the object owns the descriptor, the file closes when the last reference is dropped.
 package final class FileDescriptor: Sendable {
     package let rawValue: Int32
     private let isOwned: Bool
@@ -34,8 +34,8 @@ package final class FileDescriptor: Sendable {
         try self.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK)
     }
 
-    /// Standard output. A pipe is opened again, so that a write to it does not wait. For other programs the pipe stays
-    /// as it is.
+    /// Standard output. A pipe is opened again without blocking, so that ``writeAll(_:unless:)`` can give up. For other
+    /// programs the pipe stays as it is.
     package static var standardOutput: FileDescriptor {
         let isPipe = FileIdentity(descriptor: STDOUT_FILENO)?.isRegular == false
         let pipe = isPipe ? try? self.open("/dev/fd/\(STDOUT_FILENO)", O_WRONLY | O_NONBLOCK) : nil
@@ -48,7 +48,7 @@ package final class FileDescriptor: Sendable {
         return FileDescriptor(descriptor, isOwned: true)
     }
 
-    /// Reads a file without a byte order mark.
+    /// Reads a file, and takes away its byte order mark.
     ///
     /// - Returns: the whole file, or more than `limit` bytes of a longer one.
     package static func contents(of path: String, limit: Int) throws(FileFailure) -> [UInt8] {
@@ -66,9 +66,10 @@ package final class FileDescriptor: Sendable {
         return bytes.withoutByteOrderMark
     }
 
-    /// Writes all of `bytes`. Blocks until the reader of a pipe takes them, or `isGivenUp` returns true.
+    /// Writes all of `bytes`. Blocks until the reader of a pipe takes them. Throws ``FileFailure`` with the reason
+    /// ``FileFailure/Reason/unread`` if `isGivenUp` returns true.
     ///
-    /// - Parameter isGivenUp: gets the time since which nothing can be written. It is called repeatedly meanwhile.
+    /// - Parameter isGivenUp: is called repeatedly while nothing can be written, with the time at which that began.
     package func writeAll(
         _ bytes: UnsafeRawBufferPointer,
         unless isGivenUp: (_ since: ContinuousClock.Instant) -> Bool = { _ in false }
@@ -110,7 +111,7 @@ package struct FileFailure: Error, Equatable, CustomStringConvertible {
     package enum Reason: Equatable {
         /// The system's error number.
         case system(Int32)
-        /// The file is a pipe or FIFO without a reader, or its reader takes nothing.
+        /// The file is a FIFO without a reader, or the reader of a pipe or FIFO takes nothing.
         case unread
     }
 

@@ -1,7 +1,7 @@
 internal import FerryPlatform
 
-/// The identity of the file behind a name or a descriptor, independent of links. Only regular files and FIFOs have one,
-/// because it does no harm to use the same terminal or `/dev/null` twice.
+/// The identity of the file behind a name or a descriptor, independent of links. Only regular files and FIFOs have an
+/// identity, because it does no harm to use the same terminal or `/dev/null` twice.
 package struct FileIdentity: Equatable {
     private var device: UInt64
     private var inode: UInt64

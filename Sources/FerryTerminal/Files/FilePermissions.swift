@@ -21,8 +21,8 @@ package enum FilePermissions {
         "\(name) holds \(secret), and other users may read or change it (mode \(String(mode, radix: 8)))"
     }
 
-    /// Returns a `chmod` command that takes away only the forbidden bits. A service that reads the file through its
-    /// group can still read it.
+    /// Returns a `chmod` command that takes away the forbidden bits, but not the group's right to read. So a service
+    /// that reads the file through its group can still read it.
     ///
     /// - Parameter mode: a result of ``open(_:)``.
     package static func cure(_ name: String, _ mode: Int) -> String {

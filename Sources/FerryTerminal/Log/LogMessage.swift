@@ -119,7 +119,7 @@ package enum ServerLogEvent: String, CaseIterable, Sendable {
     case socketPassed
     /// The service manager does not take notices.
     case noticesRefused
-    /// Another process has the store or the address, and ends.
+    /// Another process has the store or the address. This process waits for the end of the other process.
     case waitsForPredecessor
     /// The admin port can be reached from other machines, and has no token or no encryption.
     case adminOpen

@@ -10,8 +10,8 @@ package struct LogPolicy: Hashable, Sendable {
     package var format = Format.text
     /// The lowest level that appears.
     package var level = LogMessage.Level.info
-    /// Whether standard error leads to the system's journal. The journal has the time of each line, and reads a priority in
-    /// front of it.
+    /// Whether standard error leads to the system's journal. The journal has the time of each line, and reads a
+    /// priority in front of each line.
     package var isJournal = false
 
     package init(format: Format = .text, level: LogMessage.Level = .info, isJournal: Bool = false) {

@@ -11,7 +11,7 @@ package final class MessageWriter: Sendable {
     private struct State {
         var count = 0
         var length = 0
-        /// The number of messages that were dropped since the last line that reported it.
+        /// The number of messages that were dropped since the last line that reported dropped messages.
         var unsaid = 0
         var dropped = 0
     }

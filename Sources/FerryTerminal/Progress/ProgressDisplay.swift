@@ -12,7 +12,7 @@ package enum ProgressDisplay: Sendable {
         }
     }
 
-    /// Returns nil if nothing is shown.
+    /// Returns nil if standard error is not a terminal, and no lines are wanted.
     ///
     /// - Parameter wantsLines: whether to show lines if standard error is not a terminal.
     package init?(wantsLines: Bool) {

@@ -1,6 +1,6 @@
 /// The line of a progress. No I/O: the time is an argument.
 package struct ProgressLine {
-    /// The characters of the bar.
+    /// The number of characters between the brackets of the bar.
     static let barLength = 20
     /// The longest line of a terminal. A longer one would wrap, and its first row would stay.
     static let width = 79
@@ -41,7 +41,7 @@ package struct ProgressLine {
         return parts + progress.words
     }
 
-    /// The rate since the last line.
+    /// The rate since the last line, or since the start, in counts per second.
     private mutating func rate(_ count: Int, at now: ContinuousClock.Instant) -> Int {
         let seconds = (now - self.last.time) / .seconds(1)
         defer { self.last = (now, count) }

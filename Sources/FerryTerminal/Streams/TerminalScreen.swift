@@ -2,7 +2,8 @@ internal import FerryPlatform
 
 /// The whole screen of a terminal, for a program that redraws it again and again.
 ///
-/// While the object lives, keys come one by one and are not shown. ``end()`` gives the terminal back as it was.
+/// Until ``end()``, keys come one by one and are not shown. Call ``end()``, because nothing else gives the terminal
+/// back as it was.
 package final class TerminalScreen {
     private var before = termios()
     private let isRaw: Bool
@@ -12,8 +13,8 @@ package final class TerminalScreen {
         self.isRaw = tcgetattr(STDIN_FILENO, &self.before) == 0
         if self.isRaw {
             var keys = self.before
-            // Without ISIG, Control-C and others are keys. A signal by Control-\ or Control-Z would leave the terminal
-            // in this mode.
+            // Without ISIG, Control-C, Control-\ and Control-Z are keys. A signal by Control-\ or Control-Z would leave
+            // the terminal in this mode.
             keys.c_lflag &= ~tcflag_t(ICANON | ECHO | ISIG)
             tcsetattr(STDIN_FILENO, TCSANOW, &keys)
         }

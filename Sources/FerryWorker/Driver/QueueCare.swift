@@ -2,7 +2,7 @@ internal import FerryCore
 internal import FerryPostgres
 internal import NIOCore
 
-/// The care of the queue, on a session of its own: it removes old outcomes in small steps, and looks how long the queue is.
+/// The care of the queue, on a session of its own: it removes old outcomes in small steps, and counts the due rows.
 ///
 /// `@unchecked Sendable`: everything is used on the worker's event loop only.
 final class QueueCare: @unchecked Sendable {
@@ -38,7 +38,8 @@ final class QueueCare: @unchecked Sendable {
                 switch answer {
                 case .success(let rows): then(rows)
                 case .failure:
-                    // Every ``WorkerConnection`` reports such an error, so none is reported here.
+                    // If the server is lost, the sessions of the ``WorkerConnection``s end, too, and those report it.
+                    // So no error is reported here.
                     session.close()
                     self.session = nil
                     self.wait(Self.interval) { self.look() }

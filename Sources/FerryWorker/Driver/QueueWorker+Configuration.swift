@@ -5,13 +5,14 @@ extension QueueWorker {
         /// A connection string of libpq.
         package var postgres: String
         package var clients: [WorkerClient]
-        /// The connections that take rows. Each has one batch at a time.
+        /// The number of connections that take rows, at least 1. Each connection has one batch at a time.
         package var connections = 8
         /// The largest number of rows of a batch.
         package var batch = 500
-        /// How long outcomes are kept.
+        /// How long outcomes are kept, in whole seconds.
         package var keep: Duration = .seconds(7 * 86_400)
-        /// Whether the outcomes of accepted rows are kept. If not, a key is forgotten with its row.
+        /// Whether the outcomes of accepted rows are kept. If not, the key of an accepted row is forgotten with the
+        /// row.
         package var keepsAccepted = true
         /// Called on the worker's event loop.
         package var onEvent: @Sendable (Event) -> Void = { _ in }
@@ -27,26 +28,27 @@ extension QueueWorker {
         /// A session has ended, for the reason in this sentence.
         case postgresLost(String)
         case postgresBack
-        /// The rows of a client wait.
+        /// The rows of a client are left alone, for this cause.
         case held(client: String, HeldClients.Cause)
         case released(client: String)
-        /// The oldest row that is due waits for longer than a minute.
+        /// The oldest row that is due has been due for more than a minute.
         case late(seconds: Int)
         case inTime
     }
 
     package struct Figures: Hashable, Sendable {
-        /// The outcomes that were written, by their word.
+        /// The number of outcomes, by their word. Accepted rows count even if their outcomes are not kept.
         package var outcomes: [RowFate.Word: Int] = [:]
-        /// The attempts after which a row stayed in the queue.
+        /// The number of attempts after which a row stayed in the queue, with a higher `attempts`.
         package var retries = 0
-        /// The times from the select of a batch to its write.
+        /// The times from the answer to the select of a batch to the start of its write.
         package var batches = TimeHistogram()
         /// The clients whose rows are left alone.
         package var held: [String] = []
-        /// False from the end of any connection's session until the next commit of any connection.
+        /// False from the time when a connection loses its session until a transaction of some connection ends
+        /// without an error.
         package var hasPostgres = true
-        /// The rows that were sent and have no answer.
+        /// The number of rows that were sent and have no answer.
         package var unanswered = 0
         /// The state of the queue at the last look; nil before the first.
         package var queue: Queue?
@@ -54,9 +56,9 @@ extension QueueWorker {
         package struct Queue: Hashable, Sendable {
             /// The number of rows that are due, 100,000 at most.
             package var depth: Int
-            /// How long the first of them has been due.
+            /// How long the oldest of these rows has been due; zero if there is none.
             package var age: Duration
-            /// How long the oldest transaction of the database is open.
+            /// How long the oldest open transaction of the database has been open; zero if there is none.
             package var oldestTransaction: Duration
         }
     }

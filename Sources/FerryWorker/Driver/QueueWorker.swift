@@ -23,16 +23,16 @@ package final class QueueWorker: @unchecked Sendable {
     private var held = HeldClients()
     private var counts = Figures()
     private var isLate = false
-    /// Whether the last batch was selected by the age of its rows.
+    /// Whether the last select that was no trial took the rows that have been due longest.
     private var tookOldest = false
     private var onFinished: [EventLoopPromise<Void>] = []
 
     /// Checks the database, and begins to take rows.
     ///
     /// - Parameters:
-    ///   - upstreams: in the order of ``WorkerClient/upstream``. Each provider needs room for
+    ///   - upstreams: ``WorkerClient/upstream`` is an index into this array. Each provider needs room for
     ///     ``WorkerUpstream/room(connections:batch:)`` notifications, ``BatchMachine/sendLimit`` as its deadline, and
-    ///     no delays of its own. The caller shuts them down.
+    ///     no delays of its own. The caller shuts the providers down.
     /// - Throws: ``PostgresError`` with a sentence, if the database cannot be used.
     package static func start(
         _ configuration: Configuration,
@@ -45,7 +45,7 @@ package final class QueueWorker: @unchecked Sendable {
         return worker
     }
 
-    /// Checks that a worker could use the database.
+    /// Checks that a worker could use the database. Throws ``PostgresError`` with a sentence if not.
     package static func check(_ configuration: Configuration) async throws(PostgresError) {
         let setup = PostgresSetup(configuration.postgres)
         defer { setup.close() }
@@ -79,8 +79,9 @@ package final class QueueWorker: @unchecked Sendable {
         for connection in self.connections { connection.run() }
     }
 
-    /// Takes no more rows. Returns when all rows that were sent have their outcome, or after `limit`. A row without an
-    /// answer is then due again after a minute, for any worker.
+    /// Takes no more rows. Returns when the outcomes of all sent rows are written, or after `limit` and at most
+    /// another second. A row without an answer is due again within a minute after its batch was written, for any
+    /// worker.
     package func stop(within limit: Duration) async {
         let promise = self.eventLoop.makePromise(of: Void.self)
         self.eventLoop.execute {
@@ -153,9 +154,9 @@ package final class QueueWorker: @unchecked Sendable {
 
     private var size: Int64 { Int64(self.configuration.batch) }
 
-    /// Returns the select of the next batch. Of several clients, every other select goes by client. By age alone, the
-    /// million rows of one client would come before the single row of another. While a client is held, none goes by
-    /// age.
+    /// Returns the select of the next batch. With several clients, selects by age and by client alternate. By age
+    /// alone, the million rows of one client would come before the single row of another client. While a client is
+    /// held, every select goes by client.
     func nextTake() -> PostgresStatement {
         let held = self.heldNames
         self.tookOldest = held.isEmpty && (!self.tookOldest || self.configuration.clients.count == 1)
@@ -202,7 +203,8 @@ package final class QueueWorker: @unchecked Sendable {
     }
 
     func sessionLost(_ reason: String) {
-        // All connections lose their sessions for the same reason, so one event is enough.
+        // Connections usually lose their sessions for the same reason, so one event is enough until PostgreSQL is
+        // back.
         guard self.counts.hasPostgres else { return }
         self.counts.hasPostgres = false
         self.configuration.onEvent(.postgresLost(reason))

@@ -32,7 +32,7 @@ final class WorkerConnection: @unchecked Sendable {
 
     var unanswered: Int { self.machine.unanswered }
 
-    /// The lower bits of a tag are the machine's, and the upper ones the connection's number.
+    /// The lower 48 bits of a tag are the machine's tag. The upper 16 bits are the connection's number.
     private static let tagBits: UInt64 = 48
 
     static func number(of tag: PushTag) -> Int { Int(tag.rawValue >> Self.tagBits) }
@@ -42,7 +42,7 @@ final class WorkerConnection: @unchecked Sendable {
         self.run()
     }
 
-    /// Takes an outcome. Call ``run()`` after the last.
+    /// Takes an outcome. Call ``run()`` after the last outcome.
     func answered(_ record: OutcomeRecord) {
         self.answered(record.tag.rawValue, record.outcome)
     }
@@ -117,7 +117,7 @@ final class WorkerConnection: @unchecked Sendable {
         self.machine.ended(now: .sinceBoot)
     }
 
-    /// Runs `body` on the event loop, if the session is still the present one.
+    /// Runs `body` and ``run()`` on the event loop, if the session with this number is still the present one.
     private func onLoop(of generation: Int, _ body: @escaping @Sendable () -> Void) {
         self.worker.eventLoop.execute {
             guard generation == self.generation, !self.isFinished else { return }
@@ -145,7 +145,8 @@ final class WorkerConnection: @unchecked Sendable {
 
     /// - Parameter trialOf: the held client whose rows these are; nil if they are not those of a trial.
     private func taken(_ rows: PostgresRows, trialOf client: Int?) {
-        // The next select takes as long. So the fault is told, and the next one waits.
+        // The next select would take as long. So the session ends with an error for the operator, and the next
+        // session waits.
         guard !self.machine.isSlow(now: .sinceBoot) else { return self.lost(Self.slowSelect) }
         self.takenAt = .sinceBoot
         let firstTag = self.number << Self.tagBits | self.machine.nextTag
@@ -158,12 +159,13 @@ final class WorkerConnection: @unchecked Sendable {
         )
         self.machine.taken(read, isTrial: client != nil, now: .sinceBoot)
         guard !self.machine.sends else { return }
-        // If the transaction is rolled back, its rows must not be sent.
+        // If the machine stops, it rolls the transaction back. Then the rows must not be sent.
         self.worker.clearBatches()
         if let client, !read.isEmpty { self.worker.giveBackTrial(of: client) }
     }
 
-    /// Gives the rows that ``taken(_:trialOf:)`` has read to their upstreams.
+    /// Gives the rows that ``taken(_:trialOf:)`` has read to their upstreams. A row that an upstream does not take is
+    /// tried again later.
     private func send() {
         for refused in self.worker.submit() { self.answered(refused, .undelivered(.deadline)) }
     }
@@ -181,7 +183,7 @@ final class WorkerConnection: @unchecked Sendable {
     private func finishTransaction(_ statements: [PostgresStatement], _ write: BatchMachine.Write) {
         guard let session else { return }
         let generation = self.generation
-        // After a refused statement, the commit rolls back, but is answered like any other. So the first error is kept.
+        // After a refused statement, the commit rolls back, but its answer is no error. So the first error is kept.
         let answers = TransactionAnswers()
         for (index, statement) in statements.enumerated() {
             let isLast = index == statements.count - 1

@@ -5,9 +5,9 @@ internal import NIOCore
 enum WorkerSQL {
     /// Takes the rows that have been due longest, `$1` at most. ``RowReader`` has the columns.
     ///
-    /// A value that no push can have is not read: some of 100 MB would take longer than a batch may. The size of a
-    /// compressed value says nothing about its text, and a row that was inserted from another table keeps compressed
-    /// values.
+    /// A value that is too long for a push is not read: a few values of 100 MB would take longer than a batch may
+    /// take. The size of a compressed value says nothing about its text, and a row that was inserted from another
+    /// table keeps compressed values.
     static let takeOldest: StaticString = """
         select p.id, case when octet_length(p.client) <= 1024 then p.client end,
             case when octet_length(p.token) <= 1024 then p.token end,
@@ -21,10 +21,10 @@ enum WorkerSQL {
         """
     /// Takes rows of the clients in a random order, `$2` at most, and none of the clients in `$1`.
     ///
-    /// Each client has the same chance to be first, so none waits for the million rows of another. The held clients in
-    /// `$1` may have millions of rows, too. None of them is read, because the statement walks from name to name in the
-    /// index `push_client`. If an application writes another name into each row, the walk ends after 10,000 names. The
-    /// comparison of two columns at once rules out other indexes.
+    /// Each client has the same chance to be first, so no client waits for the million rows of another. The held
+    /// clients in `$1` may have millions of rows, too. These rows are not read, because the statement walks from name
+    /// to name in the index `push_client`. If an application writes another name into each row, the walk ends after
+    /// 10,000 names. The comparison of two columns at once rules out other indexes.
     static let takeByClient: StaticString = """
         with recursive c(client, n) as (
           (select client, 1 from ferry.push order by client limit 1)
@@ -73,8 +73,8 @@ enum WorkerSQL {
           where (p.client, p.due) >= ($1, '-infinity') and (p.client, p.due) <= ($1, now())
           order by p.client desc, p.due desc, p.id desc limit 1 for update of p skip locked
         """
-    /// Removes rows and writes their outcomes. Rows that another session has removed are passed over: their outcome is that of
-    /// the other session. `$5` says whether accepted ones are kept.
+    /// Removes rows and writes their outcomes. Nothing is written for rows that another session has removed: their
+    /// outcome is that of the other session. If `$5` is 0, the outcomes of accepted rows are not written.
     ///
     /// Returns the rows that another session has locked, which have to be tried again. That session may not even
     /// deliver them: a row that was hidden while a select looked at it stays locked, although the select does not
@@ -96,8 +96,8 @@ enum WorkerSQL {
         select o.id from o join ferry.push p using (id)
           where (select count(*) from l) < (select count(*) from o) and o.id not in (select id from l)
         """
-    /// Sets when rows are due: `$2` milliseconds from now, `$3` more attempts. Returns the rows that another session has
-    /// locked, as ``end`` does.
+    /// Sets when rows are due: `$2` milliseconds from now. Adds `$3` to their attempts. Returns the rows that another
+    /// session has locked, as ``end`` does.
     static let delay: StaticString = """
         with o as (
           select * from unnest($1::bigint[], $2::bigint[], $3::smallint[]) o(id, ms, more)
@@ -117,8 +117,9 @@ enum WorkerSQL {
           select id from ferry.outcome where at < now() - $1 * interval '1 s' order by at limit 5000 for update skip locked
         )
         """
-    /// Three columns. The first is the number of due rows, 100,000 at most. The second is the time since the oldest row
-    /// was due, in milliseconds. The third is the age of the oldest transaction in the database, in milliseconds.
+    /// Three columns. The first is the number of due rows, 100,000 at most. The second is how long the oldest row has
+    /// been due, in milliseconds. The third is the age of the oldest other transaction in the database, in
+    /// milliseconds.
     static let look: StaticString = """
         select count(*), coalesce((extract(epoch from now() - min(greatest(due, '2000-01-01'))) * 1000)::bigint, 0), (
             select coalesce((extract(epoch from max(now() - xact_start)) * 1000)::bigint, 0) from pg_stat_activity
@@ -127,9 +128,9 @@ enum WorkerSQL {
           from (select due from ferry.push where due <= now() order by due limit 100000) p
         """
 
-    /// The settings of a session that takes rows. Plans may use indexes only, because the statistics of a queue are
-    /// never right. `jit` is off, because compiling ``takeByClient`` takes 100 to 300 ms, and running it less than 1
-    /// ms.
+    /// The settings of a session that takes rows. They lead plans to indexes, because the statistics of a queue are
+    /// never right. `jit` is off: compiling ``takeByClient`` takes 100 to 300 ms, and the statement itself takes less
+    /// than 1 ms.
     static let parameters = PostgresSettings.committing.merging([
         "idle_in_transaction_session_timeout": "10s", "enable_seqscan": "off", "enable_bitmapscan": "off",
         "enable_hashjoin": "off", "enable_mergejoin": "off", "jit": "off",

@@ -11,16 +11,17 @@ package struct WorkerUpstream: Sendable {
         self.outcomes = outcomes
     }
 
-    /// The number of notifications that a provider must have room for. Late rows of held clients come on top.
-    /// A row that finds no room is tried again.
+    /// The number of notifications that a provider must have room for. Late rows of held clients are not in this
+    /// number. A row for which the provider has no room is tried again.
     ///
     /// - Parameters:
-    ///   - connections: those to PostgreSQL.
-    ///   - batch: the rows of a batch. A connection has a batch, and at most as many late rows.
+    ///   - connections: the number of connections to PostgreSQL.
+    ///   - batch: the largest number of rows of a batch. A connection takes a batch only while it has fewer late rows
+    ///     than this.
     package static func room(connections: Int, batch: Int) -> Int { 2 * connections * batch }
 }
 
-/// The way of outcomes from a provider's event loop to the worker's.
+/// The sink of a provider's outcomes, which passes them to the worker.
 package final class WorkerOutcomes: OutcomeSink {
     private let receive = Locked<(@Sendable ([OutcomeRecord]) -> Void)?>(nil)
 

@@ -14,10 +14,11 @@ package import NIOCore
 /// ```
 ///
 /// A row that has no answer when its batch is written is hidden for a minute, and becomes *late*: this machine waits
-/// for its answer, and no other worker takes it meanwhile. When a session ends, the locks are gone. The answers to sent
-/// rows are then written like those of late rows. The statement passes over rows that another worker has locked or
-/// removed, so that each row has one outcome. Another connection of the process may take such a row before its answer
-/// is written. It hides the row and does not send it: see ``hasUnwritten(_:)``.
+/// for its answer, and no other worker takes the row in that minute. When a session ends, its locks are gone. The
+/// answers to sent rows are then written like those of late rows. The statement does not change a row that another
+/// worker has removed, so that each row has one outcome. A row that another session has locked is tried again.
+/// Another connection of the process can take a sent row before its answer is written. That connection hides the row
+/// and does not send it: see ``hasUnwritten(_:)``.
 ///
 /// After an input, carry out what ``step(now:isHeld:)`` returns until it returns nil, and call it again at ``deadline``.
 /// Times are those of a clock that goes on while the computer sleeps.
@@ -109,19 +110,19 @@ package struct BatchMachine {
         case finish
     }
 
-    /// The select must be answered in this time, or its rows are not sent. Together with ``sendLimit`` it is less than
-    /// the server's `idle_in_transaction_session_timeout`, after which other workers may take the rows.
+    /// The select must be answered in this time, or its rows are not sent. The sum of this time and ``sendLimit`` is
+    /// less than the server's `idle_in_transaction_session_timeout`, after which other workers can take the rows.
     package static let takeLimit: TimeAmount = .seconds(2)
     /// The time in which a row that was given to a provider may be sent.
     package static let sendLimit: Duration = .seconds(4)
     /// The time after which a batch is written, even if rows have no answer.
     package static let writeLimit: TimeAmount = .seconds(2)
-    /// The same time for a row of a held client. It is short, because APNs may not answer, and other clients need the
-    /// connection.
+    /// The time after which the batch of a trial is written, even if its row has no answer. It is short, because APNs
+    /// may not answer, and other clients need the connection.
     package static let trialLimit: TimeAmount = .milliseconds(200)
     /// How long a row without an answer is hidden.
     package static let hiding: TimeAmount = .seconds(60)
-    /// The first and the longest pause of a connection that finds no rows.
+    /// The first and the longest pause of a connection that finds no rows. The pause doubles each time.
     package static let pauses: (first: TimeAmount, last: TimeAmount) = (.milliseconds(50), .seconds(1))
     /// How long the answer to a statement may take after a stop's limit.
     package static let lastWriteLimit: TimeAmount = .seconds(1)
@@ -133,7 +134,7 @@ package struct BatchMachine {
         var rows: [Row]
         var unanswered: Int
         var isTrial: Bool
-        /// The clients that got an answer of APNs to a row.
+        /// The clients with a row that was accepted or rejected.
         var answered: Set<Int> = []
     }
 
@@ -145,12 +146,12 @@ package struct BatchMachine {
         /// The rows are there, and have not been sent yet.
         case taken(Batch, now: NIODeadline)
         case sending(Batch, until: NIODeadline)
-        /// - Parameter next: the pause before the next look.
+        /// - Parameter next: the pause before the next select.
         case writing(Write, next: TimeAmount)
         case finished
     }
 
-    /// The number of rows of a batch.
+    /// The largest number of rows of a batch.
     private let size: Int
     private var state: State
     /// The tag of the first row of the next batch. Rows that are not sent have tags, too.
@@ -161,7 +162,8 @@ package struct BatchMachine {
     private var changes = Write()
     /// The rows that were sent and whose fate is not written.
     private var unwritten: Set<Int64> = []
-    /// The clients that got no answer to any row of the last batch, which waited for ``writeLimit``.
+    /// The clients whose rows in the last batch got no answer of APNs within ``writeLimit``. Empty after a trial, and
+    /// after a batch that ended earlier.
     package private(set) var unansweredClients: Set<Int> = []
     private var pause = Self.pauses.first
     private var connectWait = Self.connectWaits.first
@@ -177,14 +179,15 @@ package struct BatchMachine {
         if case .sending(let batch, _) = self.state { batch.unanswered + self.late.count } else { self.late.count }
     }
 
-    /// Whether a row was sent and its fate is not written. Sending it again would double the push, even if the row is
-    /// not locked.
+    /// Whether a row was sent and its fate is not written. Such a row must not be sent again, even if no session
+    /// locks it: the push could arrive twice.
     package func hasUnwritten(_ id: Int64) -> Bool { self.unwritten.contains(id) }
 
-    /// Whether the rows of the last select will be sent. If not, the transaction is rolled back.
+    /// Whether a row of the last select will be sent. If not, the transaction writes the fates of the rows, or is
+    /// rolled back if there are no rows to write.
     package var sends: Bool { if case .taken(let batch, _) = self.state { batch.unanswered > 0 } else { false } }
 
-    /// When ``step(now:isHeld:)`` has to be called; nil if only an input leads on.
+    /// When ``step(now:isHeld:)`` has to be called; nil if only an input leads on, and after the end.
     package var deadline: NIODeadline? {
         let own: NIODeadline?
         switch self.state {
@@ -205,9 +208,9 @@ package struct BatchMachine {
         if case .connecting = self.state { self.state = .free(look: now) }
     }
 
-    /// Takes the rows of a select, which are sent next.
+    /// Takes the rows of a select. Rows without a fate are sent next, except after a stop or a slow select.
     ///
-    /// - Parameter isTrial: whether the rows are those of a held client. One of them is sent at most.
+    /// - Parameter isTrial: whether the rows are those of a held client. At most one of these rows is without a fate.
     package mutating func taken(_ rows: [Row], isTrial: Bool, now: NIODeadline) {
         guard case .taking = self.state else { return }
         let isSlow = self.isSlow(now: now)
@@ -230,7 +233,7 @@ package struct BatchMachine {
 
     /// Takes the outcome of a row.
     ///
-    /// - Returns: the row; nil if the tag is unknown.
+    /// - Returns: the row as it was sent; nil if no row with this tag waits for an outcome.
     package mutating func answered(_ tag: UInt64, _ outcome: Outcome) -> Row? {
         if case .sending(var batch, let until) = self.state, tag >= batch.firstTag,
             tag - batch.firstTag < UInt64(batch.rows.count)
@@ -253,12 +256,12 @@ package struct BatchMachine {
         guard let row = self.late.removeValue(forKey: tag) else { return nil }
         let fate = RowFate(outcome, attempts: row.attempts, repeatsUnknown: row.repeatsUnknown)
         self.changes.add(row.id, fate)
-        // A late row is hidden. Without this change, it would be due only after the rest of the minute.
+        // A late row is usually hidden. Without this change, it would be due only after the rest of the minute.
         if fate == .left { self.changes.delays.append(.init(id: row.id, by: .zero, attempts: 0)) }
         return row
     }
 
-    /// Notes that the transaction has ended.
+    /// Notes that the transaction has ended, by a commit or a rollback.
     ///
     /// - Parameter locked: the rows whose fate was not written, because another session had locked them.
     package mutating func committed(locked: Set<Int64> = [], now: NIODeadline) {
@@ -293,14 +296,15 @@ package struct BatchMachine {
         for delay in self.changes.delays { self.unwritten.insert(delay.id) }
     }
 
-    /// Takes no more rows. Ends when all rows that were sent have their outcome, at the latest after `limit`.
+    /// Takes no more rows. Ends when the outcomes of all sent rows are written, or after `limit`. A statement that is
+    /// under way then gets ``lastWriteLimit`` more.
     package mutating func stop(within limit: TimeAmount, now: NIODeadline) {
         if self.stops == nil { self.stops = now + limit }
     }
 
     // MARK: Steps
 
-    /// Returns the next thing to do now.
+    /// Returns the next thing to do now; nil if there is nothing to do until an input or ``deadline``.
     ///
     /// - Parameter isHeld: whether the rows of a client are left alone.
     package mutating func step(now: NIODeadline, isHeld: (Int) -> Bool) -> Action? {
@@ -324,7 +328,7 @@ package struct BatchMachine {
 
     private func isPastStop(_ now: NIODeadline) -> Bool { self.stops.map { now >= $0 } ?? false }
 
-    /// Whether a stop has nothing left to wait for.
+    /// Whether a stop ends: its limit has passed, or all outcomes are written.
     private func isOver(_ now: NIODeadline) -> Bool {
         self.isPastStop(now) || self.stops != nil && self.late.isEmpty && self.changes.isEmpty
     }
@@ -383,7 +387,7 @@ package struct BatchMachine {
         return .write(write, endsBatch: true)
     }
 
-    /// Takes the rows out of a batch: those with a fate are to be written, and the others are late.
+    /// Takes the rows out of a batch: rows with a fate are to be written, and rows without a fate are late.
     private mutating func leave(_ batch: Batch, hides: Bool) {
         for (index, row) in batch.rows.enumerated() {
             if let fate = row.fate {

@@ -1,9 +1,10 @@
 package import FerryCore
 package import NIOCore
 
-/// The fate of a row of the queue after an attempt.
+/// The fate of a row that was taken from the queue.
 package enum RowFate: Hashable, Sendable {
-    /// The row goes, and its outcome is written.
+    /// The row is removed, and its outcome is written. The configuration can leave out outcomes with the word
+    /// `accepted`.
     case done(Ending)
     /// The row stays and is due after a while. `attempts` grows.
     case again(after: TimeAmount)
@@ -15,9 +16,10 @@ package enum RowFate: Hashable, Sendable {
     /// The outcome that the application reads.
     package struct Ending: Hashable, Sendable {
         package var word: Word
-        /// The HTTP status; nil if APNs did not answer.
+        /// The HTTP status of APNs' answer; nil if APNs did not answer.
         package var status: Int16?
-        /// The reason in APNs' words, or one of Ferry's own: see ``Refusal``.
+        /// The reason of a rejection, in APNs' words or as one of Ferry's own (``Refusal``). For `uncertain`, the
+        /// cause in the connection. Otherwise nil.
         package var reason: String?
 
         package init(_ word: Word, status: Int16? = nil, reason: String? = nil) {
@@ -33,21 +35,21 @@ package enum RowFate: Hashable, Sendable {
         case rejected
         /// `expires` passed before the push was sent.
         case expired
-        /// An earlier row of the client had the key. This one was not sent.
+        /// An earlier row of the client had the same key. This row was not sent.
         case duplicate
         /// The push may have arrived.
         case uncertain
     }
 
-    /// The waits after an answer that says that APNs is busy or has failed. Apple asks for 15 minutes after a status 5xx,
-    /// which the doubling reaches.
+    /// The waits after an answer that says that APNs is busy or has failed. Apple asks for 15 minutes after a status
+    /// 5xx. The wait doubles with each attempt until it is that long.
     static let busyWaits: (first: TimeAmount, last: TimeAmount) = (.seconds(10), .minutes(15))
-    /// The waits after an attempt that ended without an answer of APNs.
+    /// The waits after an attempt that ended without an answer of APNs. The wait doubles with each attempt.
     static let otherWaits: (first: TimeAmount, last: TimeAmount) = (.seconds(1), .minutes(1))
 
     /// - Parameters:
-    ///   - attempts: the attempts before this one.
-    ///   - repeatsUnknown: whether a push that may have arrived is sent once more.
+    ///   - attempts: the number of attempts before this one.
+    ///   - repeatsUnknown: whether a push that may have arrived is sent once more, if the attempt was the first.
     package init(_ outcome: Outcome, attempts: Int, repeatsUnknown: Bool) {
         func again(_ waits: (first: TimeAmount, last: TimeAmount)) -> RowFate {
             .again(after: min(.nanoseconds(waits.first.nanoseconds << min(max(attempts, 0), 16)), waits.last))
@@ -69,8 +71,8 @@ package enum RowFate: Hashable, Sendable {
         case .undelivered(.shutDown), .undelivered(.released), .undelivered(.cancelled): self = .left
         case .undelivered: self = again(Self.otherWaits)
         case .uncertain(let cause):
-            // Only a first attempt is repeated, because `attempts` does not tell whether an earlier one may have
-            // arrived.
+            // Only a first attempt is repeated: `attempts` does not tell whether the push of an earlier attempt may
+            // have arrived.
             if repeatsUnknown, attempts == 0 {
                 self = again(Self.otherWaits)
             } else {
@@ -81,15 +83,15 @@ package enum RowFate: Hashable, Sendable {
     }
 }
 
-/// The meaning of an outcome for all pushes of its client.
+/// What an outcome, or the lack of one, says about all pushes of a client.
 package enum ClientSign: Hashable, Sendable {
-    /// APNs takes the client's credentials and topic.
+    /// APNs takes the client's credentials and topic, or Ferry has rejected the row itself.
     case works
-    /// APNs refuses them. The reason is nil if the handshake was refused.
+    /// APNs refuses the client's credentials or topic. The reason is nil if the handshake was refused.
     case refused(Reason?)
     /// There is no connection to APNs.
     case unreachable
-    /// A whole batch got no answer in ``BatchMachine/writeLimit``.
+    /// The client's rows in a batch got no answer in ``BatchMachine/writeLimit``.
     case unanswered
     /// The outcome tells nothing about other pushes.
     case silent

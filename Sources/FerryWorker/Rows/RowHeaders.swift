@@ -6,7 +6,7 @@ struct RowHeaders: Hashable {
     var pushType: PushType?
     var priority: Priority?
     var collapseID: [UInt8] = []
-    /// Empty: the first topic of the client, with the suffix of the push type.
+    /// If empty, the row gets the first topic of the client, with the suffix of the push type.
     var topic: [UInt8] = []
 
     init() {}
@@ -54,9 +54,9 @@ struct RowHeaders: Hashable {
 enum Refusal: Error, Hashable {
     /// No configured client has the name in `client`.
     case unknownClient
-    /// `headers` is no JSON object, or has an unknown member.
+    /// `headers` is no JSON object, is longer than 4,096 bytes, or has an unknown member.
     case badHeaders
-    /// A reason that APNs has a word for.
+    /// A reason that ``Reason`` has a name for.
     case reason(Reason)
 
     /// The value of the column `reason`.

@@ -18,9 +18,10 @@ struct RowReader {
 
     /// - Parameters:
     ///   - firstTag: the tag of the first row.
-    ///   - limit: the largest number of rows to send. Further rows are left as they are.
-    ///   - isUnwritten: whether the row with a number was sent and its fate is not written. Such a row is not sent again.
-    ///   - batches: receive the notifications, by the number of their upstream.
+    ///   - limit: the largest number of rows to send. Rows beyond it that could be sent are left as they are.
+    ///   - isUnwritten: whether the row with this `id` was sent and its fate is not written. Such a row is not sent
+    ///     again.
+    ///   - batches: receive the notifications. ``WorkerClient/upstream`` is an index into this array.
     mutating func read(
         _ rows: PostgresRows,
         firstTag: UInt64,
@@ -124,7 +125,7 @@ struct RowReader {
         return Expiration(epochSeconds: isTooLarge ? .max : UInt32(clamping: max(sum / 1_000_000, 1)))
     }
 
-    /// The columns of ``WorkerSQL/takeOldest``.
+    /// The columns of ``WorkerSQL/takeOldest`` and of the other selects that take rows.
     private enum Column {
         static let id = 0
         static let client = 1

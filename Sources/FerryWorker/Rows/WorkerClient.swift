@@ -4,9 +4,9 @@ internal import FerryHTTP2
 package struct WorkerClient: Sendable {
     /// The value of the column `client`.
     package let name: String
-    /// The number of its upstream.
+    /// The index of its upstream in the array that the worker was started with.
     package let upstream: Int
-    /// Whether a push that may have arrived is sent once more.
+    /// Whether a push that may have arrived is sent once more, if it was the row's first attempt.
     package let repeatsUnknown: Bool
     /// The topic of a row that names no topic, by the code of its push type.
     private let defaultTopic: DefaultTopic

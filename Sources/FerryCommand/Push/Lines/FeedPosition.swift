@@ -1,13 +1,13 @@
 internal import FerryCore
 
-/// The place in the input behind the last notification that was submitted. Any thread.
+/// The position in the input behind the last lines that were submitted. Safe from any thread.
 final class FeedPosition: Sendable {
     private struct State {
         var bytes = 0
         var submitted = 0
     }
 
-    /// The length of the input in bytes. Nil if it is no file.
+    /// The length of the input in bytes. Nil if the input is no regular file.
     private let length: Int?
     private let state = Locked(State())
 
@@ -17,9 +17,9 @@ final class FeedPosition: Sendable {
         self.state.withLock { $0 = State(bytes: bytes, submitted: submitted) }
     }
 
-    /// The part of the input that has outcomes, 0 to 1. Nil if its length is unknown, or nothing was submitted.
+    /// The part of the input that has outcomes, 0 to 1. Nil if the length of the input is unknown or 0.
     ///
-    /// The lines that were submitted are as long as their bytes say; of them, as many have outcomes as were settled.
+    /// It is an estimate: the submitted part of the bytes, times the settled part of the submitted notifications.
     func fraction(settled: Int) -> Double? {
         guard let length, length > 0 else { return nil }
         let state = self.state.withLock { $0 }

@@ -61,7 +61,7 @@ struct LineFeeder {
         return (result, failure)
     }
 
-    /// - Returns: the error of reading. Nil if the input ended, or if the run was stopped.
+    /// - Returns: the error of reading. Nil if the input ended, if a bad line ended it, or if the run was stopped.
     private func feed(_ lines: inout LineInspector, _ result: inout Result) async -> (any Error)? {
         var pacer = self.rate.map { Pacer(perSecond: $0, now: .now) }
         let limit = pacer?.batch ?? Self.batchLimit
@@ -105,7 +105,8 @@ struct LineFeeder {
         )
     }
 
-    /// Submits the batch at its time. Notifications that the provider does not take are not counted as submitted.
+    /// Waits for the pacer and for room in the ledger, then submits the batch. Notifications that the provider does
+    /// not take are not counted as submitted.
     private func submit(
         _ batch: inout PushBatch,
         _ records: inout LineRecords?,

@@ -2,7 +2,7 @@ internal import DequeModule
 internal import Ferry
 internal import FerryCore
 
-/// Passes records of lines, and late news about lines, to the task that writes events.
+/// Passes records of lines, and contradictions of their outcomes, to the task that writes events.
 ///
 /// It limits the memory of records: the task that adds them waits in ``waitForRoom()``.
 final class LineLedger: Sendable {
@@ -79,8 +79,8 @@ final class LineLedger: Sendable {
     var isWaitedFor: Bool { self.state.withLock { $0.waiter != nil } }
 }
 
-/// Finds the records of lines. Settled records are kept for a while, because late news may still come about their
-/// lines.
+/// Finds the records of lines. Settled records are kept for a while, because outcomes of their lines may still be
+/// contradicted.
 struct LineIndex {
     /// The limit, in bytes, for settled records that are kept.
     static let memory = 16 << 20
@@ -97,7 +97,7 @@ struct LineIndex {
         self.records.append(records)
     }
 
-    /// Returns the records that contain the line with this index.
+    /// Returns the only records that can contain the line with this index. Nil if there are none.
     mutating func find(_ index: UInt64) -> LineRecords? {
         if let last, last.first <= index, index - last.first < last.count { return last }
         var range = 0..<self.records.count

@@ -10,7 +10,7 @@ internal import NIOPosix
 final class LineReader: @unchecked Sendable {
     /// The bytes of one read.
     static let piece = 256 << 10
-    /// The length of the longest line of notifications that is parsed, far above any good line.
+    /// The limit for lines of notifications, in bytes. It is far above any good line.
     static let lineLimit = 1 << 20
 
     enum Line {
@@ -25,7 +25,7 @@ final class LineReader: @unchecked Sendable {
     /// A pipe. A byte written to its second end wakes the wait for input.
     private let wake: (FileDescriptor, FileDescriptor)
     private let memory: UnsafeMutablePointer<UInt8>
-    /// The length of the longest line that is returned.
+    /// The length in bytes above which a line is too long, if its line break was not read yet.
     let limit: Int
     /// The bytes of the input before those in memory.
     private var base = 0
@@ -50,7 +50,8 @@ final class LineReader: @unchecked Sendable {
     /// The bytes of the input up to the end of the last line that was returned.
     var position: Int { self.base + self.start }
 
-    /// - Parameter limit: the length of the longest line. A longer one is reported as too long, and never in memory.
+    /// - Parameter limit: the length in bytes above which a line without its line break is reported as too long, and
+    ///   dropped. Memory holds one ``piece`` more at most.
     init(path: String, limit: Int = LineReader.lineLimit) throws(FileFailure) {
         self.limit = limit
         self.file = path == "-" ? FileDescriptor(STDIN_FILENO, isOwned: false) : try .reading(path)
@@ -102,7 +103,8 @@ final class LineReader: @unchecked Sendable {
         }
     }
 
-    /// Returns the bytes after the last line break as a line, if the input has ended or they are too long.
+    /// Returns the bytes after the last line break as a line, if the input has ended. If they are too long, drops
+    /// them, and returns ``Line/tooLong`` once.
     private func rest() -> Line? {
         let line = UnsafeBufferPointer(start: self.memory + self.start, count: self.end - self.start)
         self.searched = line.count
@@ -117,9 +119,10 @@ final class LineReader: @unchecked Sendable {
         return .bytes(line)
     }
 
-    /// Reads more input. Returns false at the end. Take all lines in memory before the call.
+    /// Reads more input. Returns false if an earlier call has met the end. Take all lines in memory before the call.
     ///
-    /// After the end, ``next()`` may return one more line, which had no line break.
+    /// The call that meets the end returns true, because ``next()`` may then return one more line, without a line
+    /// break.
     func fill() async throws -> Bool {
         guard !self.isAtEnd else { return false }
         self.base += self.start

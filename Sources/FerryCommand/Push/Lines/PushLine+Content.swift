@@ -5,8 +5,8 @@ internal import FerryPlatform
 extension PushLine {
     private static let types = PushTypeTable()
 
-    /// Whether the payload has neither `aps` nor `mdm`, and is for a push type that needs one of them. Others, such as voip,
-    /// hand the whole payload to the app.
+    /// Whether the payload has neither `aps` nor `mdm`, and is for a push type that needs one of them. Other push
+    /// types, such as voip, hand the whole payload to the app.
     var showsNothing: Bool { !self.mayHaveContent && self.needsContent && !self.hasContent }
 
     /// Whether one of the names is in quotes anywhere in the payload. Few payloads need the slower search.

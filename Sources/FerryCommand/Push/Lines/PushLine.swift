@@ -2,10 +2,10 @@ internal import FerryCore
 
 /// A good line of the input. Its bytes belong to the line and the parser, and are valid until the next line.
 struct PushLine {
-    /// The device token in hexadecimal digits, as in the line.
+    /// The hexadecimal digits of the device token, without white space and brackets of the line.
     var hex: UnsafeBufferPointer<UInt8>
     var token: UnsafeBufferPointer<UInt8>
-    /// The payload, as in the line.
+    /// The payload, as in the line or in the file of `--payload`.
     var payload: UnsafeBufferPointer<UInt8>
     var topic: UnsafeBufferPointer<UInt8>
     var collapseID: UnsafeBufferPointer<UInt8>

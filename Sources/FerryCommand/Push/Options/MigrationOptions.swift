@@ -8,7 +8,7 @@ enum MigrationSection: OptionSection {
     static let arguments: [OptionArgument] =
         OptionArgument.of(ProviderOption.migration) + Self.ofSide(.binary) + Self.ofSide(.http2)
 
-    /// The options that each side has, too, for one side alone.
+    /// The options that exist for each side, as options for this side alone.
     private static func ofSide(_ side: ProviderSide) -> [OptionArgument] {
         ProviderOption.all.filter(\.isOfEachSide).map { option in
             let like = "Like --\(option.name(in: .commandLine) ?? ""), for "
@@ -55,7 +55,7 @@ extension OptionArguments where Section == MigrationSection {
         func own(_ name: String) -> String? { self.text("\(side.rawValue)-\(name)") }
         command.server.replace("to", by: own("to"))
         if side == .binary {
-            // Apple's servers are those of HTTP/2.
+            // --production and --sandbox name Apple's servers, which are for HTTP/2.
             command.server.replace("production", by: nil)
             command.server.replace("sandbox", by: nil)
         }

@@ -15,7 +15,7 @@ enum ConnectionSection: OptionSection {
     /// The limit of retries. It is a time, because a person waits. A number would not fit: a gateway that restarts
     /// refuses many times a second.
     private static let retryTime: Duration = .seconds(30)
-    /// A run has the memory of a machine: the cache may grow to more than in a program.
+    /// The largest number of notifications in the cache. A run may use more memory for it than a program would.
     private static let cacheLimit = 1 << 20
 
     /// The defaults for the binary protocol, for the command line and a configuration file to replace.

@@ -31,7 +31,7 @@ struct EventsFile {
 
     /// The path that means standard output.
     static let standardOutput = "-"
-    /// The size of a write in bytes. Outcomes may come by the hundred thousand.
+    /// The size in bytes at which lines are written at once. Outcomes may come by the hundred thousand.
     private static let chunk = 1 << 20
     /// The interval at which the opening of a FIFO is tried again.
     private static let openingInterval: Duration = .milliseconds(20)
@@ -70,7 +70,7 @@ struct EventsFile {
         }
     }
 
-    /// Writes lines for outcomes and for late news.
+    /// Writes lines for outcomes and for contradictions.
     mutating func write(_ outcomes: [OutcomeRecord]) async {
         guard self.failure == nil else { return }
         let news = self.ledger.take()

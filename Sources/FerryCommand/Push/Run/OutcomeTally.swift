@@ -47,7 +47,7 @@ final class OutcomeTally: OutcomeSink {
         }
     }
 
-    /// Whether notifications ended, and each only because its connections did.
+    /// Whether some notifications were not accepted, and all of them only because the peer closed their connections.
     var isOnlyOfLostConnections: Bool {
         self.state.withLock { state in
             !state.counts.isEmpty && state.others == 0 && state.counts.keys.allSatisfy(\.isOfLostConnection)

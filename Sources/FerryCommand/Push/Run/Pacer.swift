@@ -1,11 +1,11 @@
 /// Spreads notifications evenly over time.
 struct Pacer {
-    /// The delay that is caught up. After a longer pause the rest is not made up for.
+    /// The longest delay that is caught up. The rest of a longer pause is not made up for.
     private static let slack: Duration = .milliseconds(100)
 
     private let interval: Duration
     private var next: ContinuousClock.Instant
-    /// The number of notifications that go out together: those of 10 ms.
+    /// The number of notifications that go out together: those of 10 ms, but 1 to 4096.
     let batch: Int
 
     init(perSecond rate: Double, now: ContinuousClock.Instant) {

@@ -13,7 +13,7 @@ struct PushBackend: Sendable {
     var check: LineCheck
     /// The topic of lines without one. Nil if the provider supplies it.
     var topic: String?
-    /// Whether it is the binary protocol.
+    /// Whether the run uses only the binary protocol.
     var isBinary: Bool
     /// Whether the provider shows a certificate.
     var hasIdentity: Bool

@@ -218,7 +218,7 @@ struct PushRun {
                 stop.fail(failure)
             }
         }
-        // Late news may come after the last outcome.
+        // Contradictions may come after the last outcome.
         await watching.value
         await file.write([])
         return Written(failure: file.failure, count: file.failure == nil ? file.written : nil)

@@ -7,7 +7,8 @@ internal import Synchronization
 final class PushStop: Sendable {
     /// The limit for all outcomes after the first interrupt. After the second it is zero.
     static let interruptLimit: Duration = .seconds(30)
-    /// The limit for all outcomes after a failure that ends the run.
+    /// The limit for all outcomes after another failure that ends the run. It is zero if no further attempt can
+    /// succeed.
     static let failureLimit: Duration = .seconds(10)
     /// The limit for all outcomes after credentials were refused by either side. Later requests would be refused too.
     static let refusalLimit: Duration = .seconds(2)
@@ -20,12 +21,12 @@ final class PushStop: Sendable {
 
     private struct State {
         var cause: Cause?
-        /// The time at which every notification has its outcome.
+        /// The latest time at which every notification has its outcome.
         var end: ContinuousClock.Instant?
         /// The callbacks for the stop.
         var listeners: [@Sendable () -> Void] = []
 
-        /// Shortens the time to `limit` from now. A shorter time stays.
+        /// Sets the end to `limit` from now. An earlier end stays.
         mutating func bound(_ limit: Duration) {
             let end = ContinuousClock.now + limit
             self.end = self.end.map { min($0, end) } ?? end

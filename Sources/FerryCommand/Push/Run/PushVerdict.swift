@@ -18,7 +18,8 @@ struct PushVerdict {
     var lack: ProviderError?
     /// Whether the provider has a certificate.
     var hasIdentity = true
-    /// Whether no notification had an answer, because the peer closed every connection.
+    /// Whether notifications of the binary protocol were not accepted, all of them because the peer closed
+    /// connections.
     var isWithoutAnswer = false
 
     /// The most severe status of all findings, which is the highest number.
@@ -73,6 +74,6 @@ struct PushVerdict {
 }
 
 extension PushStop.Cause? {
-    /// Whether an error of the provider ended the run. It is reported anyway.
+    /// Whether an error of the provider ended the run. That error has a finding of its own.
     fileprivate var isFailure: Bool { if case .failed = self { true } else { false } }
 }

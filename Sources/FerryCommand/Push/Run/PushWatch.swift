@@ -13,7 +13,7 @@ final class PushWatch: Sendable {
     private let ledger: LineLedger?
     /// Whether the provider goes on over another protocol after an error.
     private let hasFallback: Bool
-    /// Receives all events, in words.
+    /// Receives most events, in words. Nil: they are not reported.
     private let say: (@Sendable (String) -> Void)?
     /// Receives messages that people must see in any case.
     private let warn: @Sendable (String) -> Void
@@ -66,7 +66,8 @@ final class PushWatch: Sendable {
     /// The number of outcomes that turned out wrong, according to the events. Events may be lost; a report is exact.
     var contradicted: Int { self.state.withLock { $0.contradicted } }
 
-    /// The last rejection that concerned the provider's credentials: status 403 of APNs.
+    /// The last rejection that concerned the provider's credentials: status 403 of APNs, but not the reason
+    /// Forbidden.
     var refusal: Rejection? { self.state.withLock { $0.refusal } }
 
     /// The reason why there was no provider token for a while. Nil if there always was one.
@@ -108,7 +109,7 @@ final class PushWatch: Sendable {
         case .migration(.down), .migration(.up), .migration(.waiting):
             self.warn("ferry: \(event)")
         case .migration(.gone):
-            // The rejection behind this error was reported already.
+            // The rejection behind this event was reported already.
             break
         case .migration(let event):
             self.say?("\(event)")

@@ -25,7 +25,7 @@ struct ShareFile: Sendable {
     }
 
     private static func read(_ file: OptionFile) throws(Fault) -> Double {
-        // A second opening of a pipe could wait for ever. The read reports a missing file.
+        // A second opening of a pipe could wait for ever. A missing file passes here, and the read below reports it.
         guard FileIdentity(path: file.path)?.isRegular != false else {
             throw Fault(sentence: "\(file.name) is no regular file, which can be read again when it changes.")
         }
