@@ -31,7 +31,7 @@ struct StoreBench: Benchmark {
         var isBare: Bool { self == .bare20 || self == .bare200 }
 
         var note: String {
-            (self.isBare ? "inserts with libpq alone" : "commits of a shard's store")
+            (self.isBare ? "inserts without the store" : "commits of a shard's store")
                 + ", \(self.length / 1000) KB each, one at a time"
         }
     }
