@@ -13,7 +13,7 @@ public struct AppStoreServerError: Error, Sendable, CustomStringConvertible {
     /// The time from which Apple accepts requests again: `Retry-After`, or the client's own estimate if the client
     /// did not send the request; nil if neither is known.
     public let retryAfter: Date?
-    /// The error that caused this error; nil if there is none.
+    /// The error that caused this error; nil without a cause.
     public let cause: (any Error)?
 
     init(

@@ -29,7 +29,7 @@ public struct AppStoreNotification: Hashable, Sendable {
     public let environment: AppStoreEnvironment
     /// The app's bundle identifier: `bundleId`, in version 1 `bid`.
     public let bundleID: String
-    /// Apple's number of the app (`appAppleId`); nil if there is none, as in the sandbox and in version 1.
+    /// Apple's number of the app (`appAppleId`); nil without a number, as in the sandbox and in version 1.
     public let appAppleID: Int64?
     /// The customer and purchase: the identifier of the original transaction, or else of the app transaction or the
     /// external purchase; nil if the notification names none of these.

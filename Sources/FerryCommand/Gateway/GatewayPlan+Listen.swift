@@ -236,7 +236,7 @@ struct ClientTable {
     /// Whether a client may come through an entry that names no upstream.
     var needsOwn: Bool { self.listeners.contains(nil) }
 
-    /// The first store name that two identities share, or that has more than 255 bytes; nil if there is none.
+    /// The first store name that two identities share, or that has more than 255 bytes; nil if all names are good.
     var ambiguous: String? {
         var names: Set<String> = []
         return self.identities.map(\.storeName).first { !names.insert($0).inserted || $0.utf8.count > 255 }

@@ -70,7 +70,7 @@ actor GatewayReloader {
         )
     }
 
-    /// Begins to answer on the admin socket and the admin port. Returns the bound port; nil if there is none.
+    /// Begins to answer on the admin socket and the admin port. Returns the bound port; nil without a port.
     func startAdmin() async throws -> Int? {
         self.admin = try await GatewayAdminService.start(self.present.plan, self.gateway, self.surroundings)
         return self.admin?.service.port

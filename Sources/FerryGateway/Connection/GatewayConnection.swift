@@ -354,7 +354,7 @@ struct GatewayConnection: ~Copyable, Sendable {
         )
     }
 
-    /// The episode in which the next notifications of this connection become followers; nil if there is none.
+    /// The episode in which the next notifications of this connection become followers; nil without one.
     private var openEpisode: EpisodeID? {
         guard let told = self.told, told.end == nil else { return nil }
         return EpisodeID(connection: self.id, sequence: told.sequence)

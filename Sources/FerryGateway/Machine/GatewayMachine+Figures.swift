@@ -40,7 +40,7 @@ package struct GatewayFigures: Sendable {
     package var counts: FateCounts
     package var clients: [Client]
     package var upstreams: [Upstream]
-    /// The age of the oldest notification that has no final answer, in seconds; nil if there is none.
+    /// The age of the oldest notification that has no final answer, in seconds; nil if all have one.
     package var oldestAge: Double?
     /// The number of notifications that are at an upstream.
     package var underWay: Int

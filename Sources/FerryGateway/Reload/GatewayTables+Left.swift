@@ -32,7 +32,7 @@ extension GatewayTables {
     }
 
     /// The upstream with this host and credential. If no upstream has both, the credential was replaced. Then the
-    /// first upstream with this host is returned; nil if there is none.
+    /// first upstream with this host is returned; nil if no upstream fits.
     private func upstream(of key: [UInt8]) -> Int? {
         let host = key.prefix { $0 != UInt8(ascii: " ") }
         return self.upstreams.firstIndex { $0.key == key }

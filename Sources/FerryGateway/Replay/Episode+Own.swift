@@ -6,7 +6,7 @@ internal import NIOCore
 extension Episode {
     /// The notifications that the client writes on the connection that was told.
     enum Writing {
-        /// None of the cases below is known. `repeated` is the number of first followers that just came again in a
+        /// No case below is known. `repeated` is the number of first followers that just came again in a
         /// row. `repeated` is nil while a list is sent twice: the named notification came again, and only followers
         /// after it.
         case on(repeated: Int?)

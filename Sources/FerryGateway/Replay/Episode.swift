@@ -183,8 +183,8 @@ struct Episode: Sendable {
     /// beginning.
     var lastMatch: NIODeadline { self.matchedAt ?? self.drainedAt ?? self.beganAt }
 
-    /// Consumes the first follower with this key; nil if there is none. If the client is known to re-send, a follower
-    /// with a constant payload counts only until ``GatewayBounds/matchedLifetime`` after the drain.
+    /// Consumes the first follower with this key; nil if no follower has it. If the client is known to re-send, a
+    /// follower with a constant payload counts only until ``GatewayBounds/matchedLifetime`` after the drain.
     ///
     /// - Parameter isDoubted: whether equal keys are not enough, because new notifications and no copies came just
     ///   before; see ``ReplayFilter/isLate(_:_:for:now:)``.

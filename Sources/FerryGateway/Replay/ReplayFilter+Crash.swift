@@ -23,7 +23,7 @@ extension ReplayFilter {
         var isDoubted: Bool
     }
 
-    /// Consumes the follower of a crash whose copy this notification is. Returns nil if there is none, or if the
+    /// Consumes the follower of a crash whose copy this notification is. Returns nil if no follower fits, or if the
     /// notification only begins a row that may be a deliberate repeat.
     mutating func continues(
         _ offered: Follower,

@@ -65,7 +65,7 @@ final class HTTPCall: @unchecked Sendable {
         self.proxy = request.url.origin.socketPath == nil ? proxy : nil
     }
 
-    /// - Parameter idle: an idle connection of this event loop to the origin of the request; nil if there is none.
+    /// - Parameter idle: an idle connection of this event loop to the origin of the request; nil without one.
     func start(_ idle: HTTPConnection?, completion: @escaping Completion) {
         self.completion = completion
         let fault: HTTPFault? = if case .done = self.state { .cancelled } else { self.request.fault ?? self.tlsFault }

@@ -5,7 +5,7 @@ package struct HTTPClientRequest: Sendable {
     package var method: HTTPMethod
     package var url: HTTPURL
     /// The headers without `Host` and `Content-Length`, which the client sets. The client adds a `User-Agent` if
-    /// there is none.
+    /// the headers lack it.
     package var headers: HTTPHeaders
     package var body: [UInt8]
     /// The largest body of the answer, in bytes; ``needsBody`` decides about a longer body. Nil: the client reads the

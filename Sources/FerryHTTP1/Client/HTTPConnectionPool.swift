@@ -11,7 +11,7 @@ final class HTTPConnectionPool: Sendable {
         self.time = TimeAmount(time)
     }
 
-    /// Takes a connection for one request; nil if there is none. The connection may have ended meanwhile: ask
+    /// Takes a connection for one request; nil if no connection is idle. The connection may have ended meanwhile: ask
     /// ``HTTPConnection/isReady`` on its event loop.
     func take(_ origin: HTTPURL.Origin) -> HTTPConnection? { self.idle.withLock { $0.take(origin) } }
 

@@ -26,7 +26,7 @@ package enum HTTPFault: Sendable {
     case proxy(ProxyError)
     case silent(Stage)
     /// The connection ended before the answer began. `isSent` says whether the whole request was written. The error
-    /// is that of the connection; nil if there is none.
+    /// is that of the connection; nil if it ended without an error.
     case lost(isSent: Bool, (any Error)?)
     /// The connection ended within the answer.
     case cut

@@ -5,7 +5,7 @@ package struct PostgresShard: Hashable, Sendable, Codable {
     package var owner: String
     /// Whether a session holds the shard's lock.
     package var isOwned: Bool
-    /// The node that shall have the shard next; nil if there is none.
+    /// The node that shall have the shard next; nil if no node is named.
     package var wanted: String?
     package var segments: Int
     package var segmentBytes: Int

@@ -57,7 +57,7 @@ package struct HeldClients {
 
     package func contains(_ client: Int) -> Bool { self.held[client] != nil }
 
-    /// Notes what an outcome says about a client. Returns the change that is to be reported; nil if there is none.
+    /// Notes what an outcome says about a client. Returns the change that is to be reported; nil without such a change.
     package mutating func note(_ sign: ClientSign, of client: Int, now: NIODeadline) -> Change? {
         switch sign {
         case .silent: return nil

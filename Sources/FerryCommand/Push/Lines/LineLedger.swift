@@ -97,7 +97,7 @@ struct LineIndex {
         self.records.append(records)
     }
 
-    /// Returns the only records that can contain the line with this index. Nil if there are none.
+    /// Returns the only records that can contain the line with this index. Nil if no record can.
     mutating func find(_ index: UInt64) -> LineRecords? {
         if let last, last.first <= index, index - last.first < last.count { return last }
         var range = 0..<self.records.count
